@@ -1,0 +1,47 @@
+"""Writing files so that nobody ever sees half of one."""
+
+import hashlib
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic(path, mode="w"):
+    """Open a temporary file beside `path` and move it into place once the block has succeeded.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the finished file shall stand; its folder is made if need be.
+    mode : {"w", "wb"}
+        Text is written as UTF-8 with ``\\n`` line ends on every platform.
+
+    Yields
+    ------
+    file object
+        Open for writing. If the block raises, `path` is left as it was.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        with os.fdopen(handle, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def sha256(path):
+    """Hexadecimal SHA-256 of a file's bytes, read in pieces."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

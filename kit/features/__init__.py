@@ -1,0 +1,1 @@
+"""Polars pipelines from graphs to feature tables."""

@@ -1,0 +1,1 @@
+"""Rankers: the protocol, the registry and the baselines."""

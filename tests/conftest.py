@@ -1,0 +1,34 @@
+"""Fixtures shared by all tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder with real inputs; the test is skipped where KIT_REAL_DATA is unset."""
+    folder = os.environ.get("KIT_REAL_DATA")
+    if not folder:
+        pytest.skip("KIT_REAL_DATA is unset: no real inputs to read")
+    return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def run_module():
+    """Run ``python -m MODULE ARGUMENTS`` in a process of its own, from the repository's root."""
+
+    def run(module, *arguments, check=None, timeout=600, env=None, cwd=None):
+        done = subprocess.run([sys.executable, "-m", module, *map(str, arguments)], text=True, encoding="utf-8",
+                              capture_output=True, timeout=timeout, cwd=cwd or REPOSITORY,
+                              env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1", **(env or {})})
+        if check is not None:
+            assert done.returncode == check, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    return run
