@@ -24,9 +24,10 @@ def run_module():
     """Run ``python -m MODULE ARGUMENTS`` in a process of its own, from the repository's root."""
 
     def run(module, *arguments, check=None, timeout=600, env=None, cwd=None):
-        done = subprocess.run([sys.executable, "-m", module, *map(str, arguments)], text=True, encoding="utf-8",
-                              capture_output=True, timeout=timeout, cwd=cwd or REPOSITORY,
-                              env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1", **(env or {})})
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1", **(env or {})}
+        done = subprocess.run([sys.executable, "-m", module, *map(str, arguments)], check=False, text=True,
+                              encoding="utf-8", capture_output=True, timeout=timeout, cwd=cwd or REPOSITORY,
+                              env=environment)
         if check is not None:
             assert done.returncode == check, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

@@ -1,1 +1,1 @@
-"""The verbs of ``python -m kit``: each module has ``arguments(parser)`` and ``run(args)``, and no logic of its own."""
+"""The verbs of ``python -m kit``: a module each, with ``arguments(parser)`` and ``run(args)``."""
