@@ -1,0 +1,150 @@
+"""What a data set is known by: a name, whether it is simulated, and a fingerprint."""
+
+import hashlib
+import json
+import os
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files, home
+from evaluation.errors import InputError
+from evaluation.files import atomic, sha256
+
+FILE = "dataset.json"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Identity of a data set.
+
+    Attributes
+    ----------
+    name : str
+        For people; the name of its folder unless its ``dataset.json`` says otherwise.
+    simulated : bool
+        Whether its runtimes were simulated.
+    fingerprint : str
+        Hexadecimal SHA-256 over relative paths, sizes and zip checksums of its files.
+    """
+
+    name: str
+    simulated: bool
+    fingerprint: str
+
+    @property
+    def label(self):
+        """Name with the word simulated where it applies."""
+        return f"{self.name} (simulated)" if self.simulated else self.name
+
+
+def data_files(path):
+    """The files whose contents make up a data set, and the folder their names are relative to.
+
+    Parameters
+    ----------
+    path : str or Path
+        What the user gave as ``--data``: a runtime data set, or a partition one with ``instances/``.
+
+    Returns
+    -------
+    base : Path
+    files : list of Path
+        Sorted.
+    """
+    if (Path(path) / "instances").is_dir():
+        return Path(path), sorted((Path(path) / "instances").glob("*.json*"))
+    root = find_root(path)
+    return root, [file for name in COLLECTIONS for split in SPLITS for file in graph_files(root, name, split)]
+
+
+def _stamp(base, files):
+    """A cheap digest of names, sizes and times: when it is unchanged, so is the fingerprint."""
+    digest = hashlib.sha256()
+    for file in files:
+        status = file.stat()
+        digest.update(f"{file.relative_to(base).as_posix()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _checksum(file):
+    """CRCs of a zip file's members, or SHA-256 of any other file, as text."""
+    if file.suffix != ".npz":
+        return sha256(file)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return ",".join(f"{m.filename}:{m.CRC:08x}" for m in sorted(archive.infolist(), key=lambda m: m.filename))
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{file}: cannot be read as an npz file ({error}); fetch or make it again") from error
+
+
+def fingerprint(base, files):
+    """SHA-256 over relative paths, sizes and checksums of `files` (sorted), as hexadecimal text."""
+    digest = hashlib.sha256()
+    for file in files:
+        name = file.relative_to(base).as_posix()
+        digest.update(f"{name}\0{file.stat().st_size}\0{_checksum(file)}\n".encode())
+    return digest.hexdigest()
+
+
+def _cache_file(folder):
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fast-or-slow-kit" / "datasets"
+    return cache / (hashlib.sha256(str(folder).encode()).hexdigest()[:24] + ".json")
+
+
+def _read(file):
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file}: not readable as JSON ({error}); delete it, it is made again") from error
+    return record if isinstance(record, dict) else {}
+
+
+def _keep(folder, record):
+    """Write the record at the data set's root, or in the user's cache where that cannot be written."""
+    for file in (folder / FILE, _cache_file(folder)):
+        try:
+            with atomic(file) as out:
+                json.dump(record, out, indent=1)
+            return
+        except OSError:
+            continue  # a read-only root is common (Kaggle's input folder); without a cache we recompute
+
+
+def describe(path, *, name=None, simulated=None):
+    """Name, kind and fingerprint of the data set at `path`.
+
+    The fingerprint is kept in ``dataset.json`` with a stamp of the files' names, sizes and times, and is
+    computed again when those have changed.
+
+    Parameters
+    ----------
+    path : str or Path
+        What the user gave as ``--data``.
+    name, simulated : optional
+        Set by whoever makes a data set; by default what is on record, else the folder's name and False.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        Where there is no data set, or a file or the record cannot be read.
+    """
+    base, files = data_files(path)
+    folder = home(base)
+    record = _read(folder / FILE) or _read(_cache_file(folder))
+    stamp = _stamp(base, files)
+    known = Dataset(name or str(record.get("name") or folder.name),
+                    bool(record.get("simulated", False)) if simulated is None else simulated,
+                    str(record.get("fingerprint", "")))
+    if record.get("stamp") != stamp or not known.fingerprint:
+        known = Dataset(known.name, known.simulated, fingerprint(base, files))
+    kept = {**record, **asdict(known), "stamp": stamp}
+    if kept != record:
+        _keep(folder, kept)
+    return known
