@@ -108,8 +108,9 @@ def find_root(path):
     for folder in list(start.resolve().parents)[:SEARCH_DEPTH]:
         if _is_root(folder):
             return folder
-    raise InputError(f"{path}: no data set below it: none of {', '.join(str(c.folder) for c in COLLECTIONS.values())} "
-                     "was found; give the folder that holds npz_all/ or npz/")
+    folders = ", ".join(c.folder.as_posix() for c in COLLECTIONS.values())
+    raise InputError(f"{path}: no data set below it: none of {folders} was found; "
+                     "give the folder that holds npz_all/ or npz/")
 
 
 def home(root):

@@ -73,7 +73,7 @@ def _checksum(file):
         return sha256(file)
     try:
         with zipfile.ZipFile(file) as archive:
-            return ",".join(f"{m.filename}:{m.CRC:08x}" for m in sorted(archive.infolist(), key=lambda m: m.filename))
+            return ",".join(sorted(f"{m.filename}:{m.CRC:08x}" for m in archive.infolist()))
     except (zipfile.BadZipFile, OSError) as error:
         raise InputError(f"{file}: cannot be read as an npz file ({error}); fetch or make it again") from error
 
@@ -104,7 +104,8 @@ def _read(file):
 
 def _keep(folder, record):
     """Write the record at the data set's root, or in the user's cache where that cannot be written."""
-    for file in (folder / FILE, _cache_file(folder)):
+    writable = folder.stat().st_mode & 0o222  # root may write anywhere: respect what the owner said
+    for file in (folder / FILE, _cache_file(folder)) if writable else (_cache_file(folder),):
         try:
             with atomic(file) as out:
                 json.dump(record, out, indent=1)
