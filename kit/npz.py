@@ -1,0 +1,143 @@
+"""The members of npz files: guarded reading, streaming of layout digits, reproducible writing."""
+
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+from numpy.lib import format as npy
+
+from evaluation.files import atomic
+
+BLOCK = 1 << 22  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
+COMPILED_FROM = 1 << 24  # bytes from which importing numba pays for itself
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip file can state: the same arrays, the same bytes
+
+
+def _header(file, member, fail):
+    """Shape, Fortran order and type of an open npy member, its size checked against what it declares."""
+    try:
+        version = npy.read_magic(file)
+        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
+        shape, fortran, dtype = read(file)
+    except (ValueError, KeyError) as error:
+        fail(member, f"not a NumPy array ({error})")
+    if dtype.hasobject:
+        fail(member, "an array of Python objects, which would have to be unpickled", "store plain numbers")
+    return shape, fortran, dtype
+
+
+def _checked_header(archive, member, file, fail):
+    shape, fortran, dtype = _header(file, member, fail)
+    size = int(np.prod([int(s) for s in shape], dtype=object)) * dtype.itemsize
+    if archive.getinfo(f"{member}.npy").file_size != file.tell() + size:
+        fail(member, f"shape {shape} of {dtype} needs {size} bytes, the file holds another number of them")
+    return shape, fortran, dtype
+
+
+def read_member(archive, member, fail):
+    """Read one array without ever unpickling.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+    member : str
+        Name without ``.npy``.
+    fail : callable (member, found, fix)
+        Raises the error that names the file.
+
+    Returns
+    -------
+    ndarray
+    """
+    with archive.open(f"{member}.npy") as file:
+        shape, fortran, dtype = _checked_header(archive, member, file, fail)
+        flat = np.frombuffer(file.read(), dtype=dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def read_layout_digits(archive, nodes, slots, fail):
+    """Stream ``node_config_feat`` to int8, checking that every value is a whole number from -1 to 5.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+    nodes, slots : int
+        What the second and third dimension must be.
+    fail : callable (member, found, fix)
+
+    Returns
+    -------
+    int8 array, shape (c, nodes, slots)
+        C-contiguous, c at least 1.
+    """
+    member = "node_config_feat"
+    with archive.open(f"{member}.npy") as file:
+        shape, fortran, dtype = _checked_header(archive, member, file, fail)
+        if len(shape) != 3 or shape[1:] != (nodes, slots):
+            fail(member, f"shape {shape}, not (any, {nodes}, {slots})")
+        if shape[0] == 0:
+            fail(member, "zero configurations", "at least one is needed")
+        if dtype.kind not in "fiu":
+            fail(member, f"type {dtype}, not a number")
+        digits = np.empty(int(np.prod(shape)), np.int8)
+        _stream(file, dtype, digits, lambda at, value: fail(
+            member, f"{value} at element {at}, where a layout digit is a whole number from -1 to 5"))
+    return np.ascontiguousarray(digits.reshape(shape, order="F" if fortran else "C"))
+
+
+def _stream(file, dtype, digits, wrong):
+    """Inflate block by block into `digits`; `wrong(position, value)` raises at the first bad value."""
+    narrow = _compiled_narrow() if digits.size * dtype.itemsize >= COMPILED_FROM else _narrow
+    step = max(1, BLOCK // dtype.itemsize)
+    for start in range(0, digits.size, step):
+        out = digits[start:start + step]
+        block = np.frombuffer(file.read(out.size * dtype.itemsize), dtype=dtype)
+        if block.size != out.size:
+            raise EOFError("the member ends early")
+        bad = narrow(block if dtype.isnative else block.astype(dtype.newbyteorder("=")), out)
+        if bad >= 0:
+            wrong(start + bad, block[bad])
+    file.read(1)  # the end of the member, where zipfile compares its checksum
+
+
+def _narrow(block, out):
+    """Copy layout digits to int8; index of the first value that is none, or -1."""
+    with np.errstate(invalid="ignore"):
+        out[:] = block
+    bad = (out != block) | (out < -1) | (out > 5)
+    return int(np.argmax(bad)) if bad.any() else -1
+
+
+def _compiled_narrow():
+    from kit.compiled import narrow
+
+    return narrow
+
+
+def write(path, arrays):
+    """Write an npz file whose bytes depend on the arrays alone (no times, members in the given order).
+
+    Parameters
+    ----------
+    path : str or Path
+    arrays : dict of str to ndarray or (shape, dtype, iterable of ndarray)
+        The second form is written as it is iterated, so that no large array need stand in memory; its
+        pieces are rows in C order.
+    """
+    with atomic(path, "wb") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, value in arrays.items():
+            shape, dtype, pieces = value if isinstance(value, tuple) else (value.shape, value.dtype, [value])
+            info = zipfile.ZipInfo(f"{name}.npy", EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            with archive.open(info, "w", force_zip64=True) as member:
+                npy.write_array_header_1_0(member, {"shape": tuple(shape), "fortran_order": False,
+                                                    "descr": npy.dtype_to_descr(np.dtype(dtype))})
+                for piece in pieces:
+                    _write_piece(member, np.ascontiguousarray(piece, dtype=dtype))
+
+
+def _write_piece(member, piece):
+    data = piece.reshape(-1).view(np.uint8)
+    for start, end in pairwise([*range(0, data.size, BLOCK), data.size]):
+        member.write(memoryview(data[start:end]))
