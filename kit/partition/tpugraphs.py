@@ -20,14 +20,14 @@ OPCODES = {11: "bitcast", 13: "broadcast", 14: "call", 23: "conditional", 24: "c
            72: "reduce-window", 75: "reshape", 98: "transpose", 100: "tuple", 102: "while"}
 CALLERS = (14, 23, 41, 102)  # what they call is in the graph and does their work
 WITHOUT_WORK = (11, 24, 45, 63, 100, *CALLERS)
-CONVOLUTION, DOT, PARAMETER, TUPLE = 26, 34, 63, 100
+CONVOLUTION, DOT, ELEMENT, PARAMETER, TUPLE = 26, 34, 45, 63, 100
 
 
 def read(path, machine=TPU_V3_CORE):
     """A draft from an npz file of the data set.
 
-    Work is the larger of arithmetic and memory traffic; a convolution costs ``2 x outputs x window x input channels``,
-    a dot ``2 x batch x m x k x n``, anything else one operation an output element. Parameters of the entry computation count as parameter bytes.
+    Work is the larger of arithmetic and memory traffic; a convolution costs
+    ``2 x outputs x window x input channels``, a dot ``2 x batch x m x k x n``, anything else one operation an output element. Parameters of the entry computation count as parameter bytes.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _traffic(graph, sizes):
 
 
 def _entry_parameters(graph):
-    """Which nodes are parameters of the entry computation, the one whose root nobody calls."""
+    """Which nodes are parameters, or elements of one, of the entry computation: the one whose root nobody calls."""
     is_root = graph.node_feat[:, IS_ROOT] > 0
     consumer, producer = graph.edge_index.T
     within = ~is_root[producer]  # an edge from a root leads into the computation that calls
@@ -131,4 +131,7 @@ def _entry_parameters(graph):
         fresh = [operand for operand in operands[node] if not inside[operand]]
         inside[fresh] = True
         reached += dict.fromkeys(fresh)
-    return inside & (graph.node_opcode == PARAMETER)
+    parameters = inside & (graph.node_opcode == PARAMETER)
+    elements = parameters[producer] & (graph.node_opcode[consumer] == ELEMENT)
+    parameters[consumer[elements]] = True  # training programs take all weights as one tuple
+    return parameters
