@@ -1,12 +1,12 @@
 """Multiply-accumulates of dots and convolutions, which the 140 features do not tell for dots."""
 
-from functools import lru_cache
+from functools import cache
 from math import prod
 
 import numpy as np
 
 
-@lru_cache(maxsize=None)
+@cache
 def _taps(input_size, output_size, size, stride, low, window_dilation, base_dilation):
     """How many (output position, window position) pairs fall on an element of the input, along one dimension."""
     place = (np.arange(output_size)[:, None] * max(stride, 1) - low

@@ -39,3 +39,17 @@ def save(path, arrays):
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **arrays)
     return path
+
+
+def save_data_set(folder, *, layouts=("layout:xla:default",), train=3):
+    """A small valid data set in the layout of the Kaggle download: tiles and some layout collections."""
+    root = folder / "npz_all" / "npz"
+    for number, split in enumerate(("train", "valid", "test")):
+        for i in range(train if split == "train" else 1):
+            for place, make in (("tile/xla", tile_arrays), *((n.replace(":", "/"), layout_arrays) for n in layouts)):
+                arrays = make(seed=10 * number + i)
+                if split == "test":
+                    arrays["config_runtime"] = np.zeros_like(arrays["config_runtime"])
+                name = f"{number:031x}{i}" if split == "test" else f"graph.{split}.{i}"
+                save(root / place / split / f"{name}.npz", arrays)
+    return folder
