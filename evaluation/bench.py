@@ -1,4 +1,4 @@
-"""``python -m evaluation.bench``: how long scoring and the board take, as medians of wall time with the interpreter's start."""
+"""``python -m evaluation.bench``: wall time of scoring and of the board, the interpreter's start included."""
 
 import argparse
 import statistics

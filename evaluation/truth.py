@@ -21,7 +21,8 @@ from evaluation.files import sha256
 RUNTIME, NORMALIZER = "config_runtime", "config_runtime_normalizers"
 ANSWER_COLUMNS = ("id", "config", "runtime", "normalizer")
 # What nearly all of them look like; NumPy's own parser of headers takes a third of the time of reading a small file.
-_PLAIN = re.compile(rb"\x93NUMPY\x01\x00..\{'descr': '<i8', 'fortran_order': False, 'shape': \((\d+),\), \} *\n", re.DOTALL)
+_PLAIN = re.compile(rb"\x93NUMPY\x01\x00..\{'descr': '<i8', 'fortran_order': False, 'shape': \((\d+),\), \} *\n",
+                    re.DOTALL)
 _UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 

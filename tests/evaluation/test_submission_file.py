@@ -62,8 +62,8 @@ def test_a_model_file_is_refused(submission):
     with zipfile.ZipFile(data, "w") as archive:
         archive.writestr("model/data.pkl", b"x")
     refusals, _ = problems(submission(data.getvalue(), "model.pt"))
-    assert refusals == ["not_a_csv: this is a zip file (a PyTorch or NumPy model, or a compressed CSV); give a CSV that "
-                        "begins with the line ID,TopConfigs or ID,Stages"]
+    assert refusals == ["not_a_csv: this is a zip file (a PyTorch or NumPy model, or a compressed CSV); "
+                        "give a CSV that begins with the line ID,TopConfigs or ID,Stages"]
 
 
 @pytest.mark.parametrize("text, code", [
