@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 API, STORAGE = "localhost", "storage.stand-in.test"
 SIGNATURE = "X-Goog-Signature=5ecre7516na7ure"
 STAMP = "Wed, 01 Nov 2023 10:00:00 GMT"
+SCORED = {"status": "COMPLETE", "publicScore": "0.7", "privateScore": "0.6"}
 
 
 @dataclass
@@ -63,7 +64,7 @@ class Competition:
     faults: list = field(default_factory=list)
     submissions: list = field(default_factory=list)
     scores: list = field(default_factory=list)
-    verdicts: list = field(default_factory=lambda: [{"status": "COMPLETE", "publicScore": "0.7", "privateScore": "0.6"}])
+    verdicts: list = field(default_factory=lambda: [dict(SCORED)])
     allowed: int = 5
     log: list = field(default_factory=list)
 
@@ -232,8 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
             if start >= len(data):
                 return self._answer({"error": "InvalidRange"}, 416)
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{end - "
-                                              f"1}/{fault.total if fault and fault.total else len(data)}")
+            total = fault.total if fault and fault.total else len(data)
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{total}")
         else:
             self.send_response(200)
         if competition.ranges:
@@ -274,9 +275,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _DownloadDataFiles(self, body, competition):
         self._answer({}, 302, {"Location": f"http://{STORAGE}/{body['competitionName']}.zip?{SIGNATURE}"})
-
-    def _ListDataFiles(self, body, competition):
-        self._answer({"files": [{"ref": "archive", "name": "archive.zip", "totalBytes": len(competition.archive)}]})
 
     def _GetSubmissionLimits(self, body, competition):
         self._answer({"numToday": len(competition.submissions), "numTotal": len(competition.submissions),
