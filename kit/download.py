@@ -1,7 +1,6 @@
 """The real data: from Kaggle, the authors' tar files, an archive or a tree that is there already."""
 
 import os
-import zipfile
 import zlib
 from pathlib import Path
 
@@ -81,7 +80,7 @@ def _by_source(job, source, origin):
         raise InputError(f"--source {source}: no such file or folder, and neither 'kaggle' nor 'tar'")
     if path.is_dir():
         return _from_folder(job, path)
-    return _from_zip(job, path) if zipfile.is_zipfile(path) or path.suffix == ".zip" else from_tars(job, source)
+    return _from_zip(job, path) if path.suffix == ".zip" else from_tars(job, source)
 
 
 def _complete(job):

@@ -81,8 +81,8 @@ class Job:
         free = shutil.disk_usage(self.root).free
         self.say(f"{text}; free on the disk of {self.root}: {human(free)}")
         if need + RESERVE > free:
-            hint = "" if self.delete_archive else (", or add --delete-archive, which gives the archive's space back "
-                                                   "while it is unpacked")
+            hint = "" if self.delete_archive else (", or add --delete-archive, which gives the archive's space "
+                                                   "back while it is unpacked")
             raise InputError(f"{self.root}: {human(need)} more are needed and {human(free)} are free; nothing was "
                              "fetched. Free some space, choose another disk with --data or fewer collections with "
                              f"--collection{hint}.")

@@ -11,7 +11,7 @@ from kit.credentials import SETTINGS_PAGE
 
 AGAIN = "Run the same command again: it goes on where it stopped."
 FULL, NO_PERMISSION = (errno.ENOSPC, errno.EDQUOT), (errno.EACCES, errno.EPERM, errno.EROFS)
-TOO_LONG = 300.0  # seconds that we are willing to wait when Kaggle asks for a pause
+LONGEST_PAUSE = 300.0  # seconds that we are willing to wait when Kaggle asks for a pause
 
 
 class Truncated(requests.RequestException):
@@ -22,28 +22,64 @@ class WrongLength(requests.RequestException):
     """A server announced or sent another length than it promised before."""
 
 
-def _forbidden(slug):
-    page = f"https://www.kaggle.com/competitions/{slug}"
-    return (f"Kaggle refused access to the competition {slug!r} (403). It answers so in each of these cases; the "
-            f"first is the usual one:\n"
-            f"  - its rules are not accepted yet: open {page}/rules in a browser, logged in as the owner of the "
-            "token, and accept them (this cannot be done through the API);\n"
-            f"  - your phone is not verified, which late submissions need: {SETTINGS_PAGE};\n"
-            f'  - you have not joined: "Late Submission" on {page};\n'
-            f"  - the name is wrong: it was {slug!r}, the last part of the competition's address, no URL.")
-
-
 _STATUS = {
-    401: "Kaggle does not accept the credentials from {source} (401): expired, revoked, or replaced by a newer "
-         f"token. Make a new one at {SETTINGS_PAGE} -> API and put it where the old one was; other places where "
-         "an "
-         "old one may lie come later in the order and are not read.",
-    404: "Kaggle knows nothing under the name {slug!r} (404) that fits {what}. Check the name: it is the last "
-         "part "
-         "of https://www.kaggle.com/competitions/NAME.",
-    429: "Kaggle asks for a pause (429, too many requests) while {what}{pause}. Wait that long and " + AGAIN[0].lower()
-         + AGAIN[1:],
+    401: """\
+Kaggle does not accept the credentials from {source} (401): expired, revoked, or replaced by a newer
+token. Make a new one at {settings} -> API and put it where the old one was. While {source} holds
+something, no other place is read.""",
+    403: """\
+Kaggle refused access to the competition {slug!r} (403) while {what}. It answers so in each of these
+cases; the first is the usual one:
+  - its rules are not accepted yet: open {page}/rules in a browser, logged in as the owner of the token,
+    and accept them (this cannot be done through the API);
+  - your phone is not verified, which the competition asks for: {settings};
+  - you have not joined: "Late Submission" on {page};
+  - the name is wrong: it was {slug!r}; it is the last part of the competition's address.""",
+    404: """\
+Kaggle knows nothing under the name {slug!r} (404) while {what}. Check the name: it is the last part of
+the address https://www.kaggle.com/competitions/NAME, and --competition takes it.""",
+    429: """\
+Kaggle asks for a pause (429, too many requests) while {what}{pause}. Wait, then run the same command
+again: it goes on where it stopped.""",
 }
+_SERVER = """\
+Kaggle has a problem of its own ({status} while {what}), and it lasted through all attempts. Nothing is
+lost. {again} Whether they know: https://status.kaggle.com"""
+_OTHER_STATUS = """\
+Kaggle refused a request ({status} while {what}). Check that {slug!r} is the competition you mean and
+that the kaggle package is up to date: python -m pip install --upgrade kaggle"""
+_LENGTH = """\
+the server's file has another length than it announced, while {what}: {error}. It was probably replaced
+just now; nothing of it was put in place. {again}"""
+_CUT = """\
+the connection ended before everything had come, again and again, while {what}. What came is kept.
+{again} If it keeps stopping at one place, try another network, or fetch the archive by browser and pass
+it: --source FILE.zip"""
+_NOT_KAGGLE = """\
+the answer while {what} was not Kaggle's: a log-in page of the network or a proxy stands between. Open
+any web page in a browser, log in to the network, and run the command again."""
+_TLS = """\
+no secure connection (TLS) while {what}. Usual causes: a proxy of your organisation that opens
+connections (set REQUESTS_CA_BUNDLE to its certificate file), a wrong clock, or HTTPS_PROXY pointing to
+something else. Nothing was sent."""
+_DNS = """\
+the name of the server or of the proxy cannot be resolved (DNS) while {what}: no network, or a wrong
+HTTP_PROXY or HTTPS_PROXY. Check the connection. {again}"""
+_TIMEOUT = """\
+no answer in time while {what}. Check the connection, or allow more with --timeout SECONDS. {again}"""
+_NO_CONNECTION = """\
+no connection, or it broke, while {what} ({kind}): no network, a firewall, or a proxy that does not
+answer. {again}"""
+_PACKAGE = """\
+the kaggle package failed while {what} ({kind}: {error}). Bring it up to date: python -m pip install
+--upgrade kaggle; if that does not help, report this line."""
+_DISK_FULL = """\
+{place}the disk is full, or your quota is used up. What is there is kept: free some space, or choose
+fewer collections with --collection or another disk with --data. {again}"""
+_NO_PERMISSION = """\
+{place}no permission to write there ({error}). Choose a folder of your own with --data, or have this one
+made writable for you."""
+_DISK = "{place}the file system reports: {error}. Nothing half done was put in place. {again}"
 
 
 def status_of(error):
@@ -83,7 +119,7 @@ def pause_before(error, attempt):
         return None
     asked = pause_asked(error)
     if asked is not None:
-        return asked if asked <= TOO_LONG else None
+        return asked if asked <= LONGEST_PAUSE else None
     return min(60.0, 0.5 * 2 ** (attempt - 1))
 
 
@@ -94,13 +130,13 @@ def redact(text, secrets=()):
     return re.sub(r"\?[^\s'\")>]+", "?***", text)
 
 
-def explain(error, *, slug, what, source="the credentials found", secrets=()):
+def explain(error, *, slug, what, source="the place where they were found", secrets=()):
     """Turn a failure into an `InputError` that says what to do next.
 
     Parameters
     ----------
     error : Exception
-        Of requests, or an `OSError`.
+        Of requests or of the package, or an `OSError`.
     slug : str
         The competition's name as it was used.
     what : str
@@ -113,41 +149,28 @@ def explain(error, *, slug, what, source="the credentials found", secrets=()):
     Returns
     -------
     InputError
-        With no trace of the original exception, whose text may hold a token or a signed URL.
+        To be raised ``from None``: the text of the original exception may hold a token or a signed URL.
     """
     if isinstance(error, InputError):
         return error
     status = status_of(error)
     if status is not None:
-        return InputError(_of_status(status, error, slug, what, source))
-    if isinstance(error, (requests.RequestException, ProtocolError)):
-        return InputError(_of_network(error, what))
-    if isinstance(error, OSError):
-        return InputError(of_disk(error))
-    text = redact(str(error), secrets)[:300]
-    return InputError(f"the kaggle package failed while {what} ({type(error).__name__}: {text}). Bring it up to "
-                      "date: python -m pip install --upgrade kaggle; if that does not help, report this line.")
-
-
-def _of_status(status, error, slug, what, source):
-    if status == 403:
-        return _forbidden(slug)
-    if status in _STATUS:
         asked = pause_asked(error)
-        pause = f", for {asked:.0f} seconds" if asked else ""
-        return _STATUS[status].format(slug=slug, what=what, source=source, pause=pause)
-    if status >= 500:
-        return (f"Kaggle has a problem of its own ({status} while {what}), and it lasted through all attempts. "
-                f"Nothing is lost. {AGAIN} How they are: https://status.kaggle.com")
-    return (f"Kaggle refused a request ({status} while {what}). Check that the competition {slug!r} is the one "
-            "you "
-            "mean and that the kaggle package is up to date: python -m pip install --upgrade kaggle")
+        template = _STATUS.get(status) or (_SERVER if status >= 500 else _OTHER_STATUS)
+        return InputError(template.format(
+            status=status, slug=slug, what=what, source=source, settings=SETTINGS_PAGE, again=AGAIN,
+            page=f"https://www.kaggle.com/competitions/{slug}",
+            pause=f", for {asked:.0f} seconds" if asked else ""))
+    if isinstance(error, OSError) and not isinstance(error, requests.RequestException):
+        return of_disk(error)
+    template = _of_network(error) if isinstance(error, (requests.RequestException, ProtocolError)) else _PACKAGE
+    return InputError(template.format(what=what, again=AGAIN, kind=type(error).__name__,
+                                      error=redact(str(error), secrets)[:300]))
 
 
 def _causes(error):
     """The exception and everything that it was raised from or wraps."""
-    seen = []
-    queue = [error]
+    seen, queue = [], [error]
     while queue:
         one = queue.pop()
         if isinstance(one, BaseException) and one not in seen:
@@ -156,43 +179,25 @@ def _causes(error):
     return seen
 
 
-def _of_network(error, what):
+def _of_network(error):
+    """The paragraph for a failure without a status."""
     kinds = {type(one) for one in _causes(error)}
     if isinstance(error, WrongLength):
-        return (f"the server's file has another length than it announced, while {what}: {error}. It was probably "
-                f"replaced just now; nothing of it was put in place. {AGAIN}")
+        return _LENGTH
     if isinstance(error, Truncated) or kinds & {IncompleteRead, requests.exceptions.ChunkedEncodingError}:
-        return (f"the connection ended before everything had come, again and again, while {what}. What came is "
-                f"kept. {AGAIN} If it keeps stopping at one place, try another network or fetch the archive by "
-                "browser and pass it with --source FILE.zip.")
+        return _CUT
     if isinstance(error, requests.exceptions.JSONDecodeError):
-        return (f"the answer while {what} was no answer of Kaggle's: a log-in page of the network or a proxy "
-                "stands "
-                "between. Open any web page in a browser, log in to the network, and run the command again.")
+        return _NOT_KAGGLE
     if isinstance(error, requests.exceptions.SSLError):
-        return (f"no secure connection (TLS) while {what}. Usual causes: a proxy of your organisation that opens "
-                "connections (set REQUESTS_CA_BUNDLE to its certificate file), a wrong clock, or a proxy setting "
-                "(HTTPS_PROXY) that points to something else. Nothing was sent.")
+        return _TLS
     if NameResolutionError in kinds:
-        return (f"the name of the server or of the proxy cannot be resolved (DNS) while {what}: no network, or a "
-                f"wrong HTTP_PROXY or HTTPS_PROXY. Check the connection. {AGAIN}")
-    if isinstance(error, requests.exceptions.Timeout):
-        return (f"no answer in time while {what}. Check the connection or allow more with --timeout SECONDS. "
-                f"{AGAIN}")
-    return (f"no connection, or it broke, while {what} ({type(error).__name__}): no network, a firewall, or a "
-            "proxy "
-            f"that does not answer. {AGAIN}")
+        return _DNS
+    return _TIMEOUT if isinstance(error, requests.exceptions.Timeout) else _NO_CONNECTION
 
 
 def of_disk(error):
-    """One paragraph about an `OSError` of the file system."""
+    """`InputError` about an `OSError` of the file system."""
+    special = {**dict.fromkeys(FULL, _DISK_FULL), **dict.fromkeys(NO_PERMISSION, _NO_PERMISSION)}
+    template = special.get(error.errno, _DISK)
     place = f"{error.filename}: " if getattr(error, "filename", None) else ""
-    if error.errno in FULL:
-        return (f"{place}the disk is full (or your quota is used up). What is there is kept: free some space, or "
-                "choose fewer collections with --collection or another disk with --data. " + AGAIN)
-    if error.errno in NO_PERMISSION:
-        return (f"{place}no permission to write there ({error.strerror}). Choose a folder of your own with "
-                "--data, "
-                "or have this one made writable for you.")
-    return f"{place}the file system reports: {error.strerror or error}. Nothing half done was put in place. "
-           f"{AGAIN}"
+    return InputError(template.format(place=place, error=error.strerror or error, again=AGAIN))

@@ -85,6 +85,24 @@ def _check_entry(info):
         _refuse(name, f"declares {info.file_size} bytes from {info.compress_size}, more than is possible")
 
 
+def _directory(file, source):
+    """Entries of the archive's directory.
+
+    An npz file is a zip archive too: in an archive that was cut short, the directory of the last npz file in it
+    may be found near the end. It describes a zip archive that does not begin where the file begins.
+    """
+    problem = "it begins with something else"
+    try:
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+        if infos and min(info.header_offset for info in infos) == 0:
+            return infos
+    except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
+        problem = str(error)
+    raise InputError(f"{source}: is no complete zip archive ({problem}); a download that was cut short lacks its end, "
+                     "where the directory is. Fetch it again.")
+
+
 def members(file, source):
     """The files of a zip archive, all checked, in the order in which they lie.
 
@@ -105,15 +123,9 @@ def members(file, source):
         Where it is no complete zip archive, or any member is absolute, leads outside, is a link, appears twice,
         overlaps another or declares an impossible size.
     """
-    try:
-        with zipfile.ZipFile(file) as archive:
-            infos = archive.infolist()
-    except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
-        raise InputError(f"{source}: is no complete zip archive ({error}); a download that was cut short lacks "
-                         "its "
-                         "end, where the directory is. Fetch it again.") from None
+    infos = sorted(_directory(file, source), key=lambda one: one.header_offset)
     found, seen = [], set()
-    for info in sorted(infos, key=lambda one: one.header_offset):
+    for info in infos:
         _check_entry(info)
         if info.is_dir():
             continue

@@ -154,8 +154,8 @@ def _tars(job, origin):
     else:
         lacking = [name for name in names if not Path(origin, name).is_file()]
         if lacking:
-            raise InputError(f"{origin}: holds no {', '.join(lacking[:3])}{' ...' if len(lacking) > 3 else ''}; give "
-                             "the folder or the URL with the authors' tar files, and --collection for what it has")
+            raise InputError(f"{origin}: holds no {', '.join(lacking[:3])}{' ...' if len(lacking) > 3 else ''}; "
+                             "give the folder or the URL with the authors' tar files, or choose with --collection")
         yield from ((Path(origin, name), False) for name in names)
 
 

@@ -38,9 +38,11 @@ class Fault:
     close : bool
         Close without an answer.
     cut : int or None
-        Position in the file (bytes) at which a body breaks off.
+        With ``at="cut"``: position in the file (bytes) at which the answer to a ranged request breaks off.
     total : int or None
         Size of the file to claim in a ranged answer.
+    window : (int, int) or None
+        Only ranged requests that begin in here (bytes).
     """
 
     at: str
@@ -52,6 +54,7 @@ class Fault:
     close: bool = False
     cut: int | None = None
     total: int | None = None
+    window: tuple | None = None
 
 
 @dataclass
@@ -89,6 +92,7 @@ class StandIn:
         handler = type("Handler", (_Handler,), {"stand_in": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # clients hang up, which is their right
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     @property
@@ -107,11 +111,12 @@ class StandIn:
                 "http_proxy": f"http://127.0.0.1:{self.port}", "NO_PROXY": "", "no_proxy": "", "HOME": str(home),
                 "XDG_CONFIG_HOME": str(home / ".config"), "KAGGLE_CONFIG_DIR": str(home / "kaggle")}
 
-    def fault(self, at, competition):
-        """The fault for a request of kind `at`, used up once, or None."""
+    def fault(self, at, competition, start=0):
+        """The fault for a request of kind `at` that begins at byte `start`, used up once, or None."""
         with self.lock:
             for one in (*(competition.faults if competition else ()), *self.faults):
-                if one.at == at and one.times:
+                low, high = one.window or (0, start)
+                if one.at == at and one.times and low <= start <= high:
                     one.times -= 1
                     return one
         return None
@@ -162,12 +167,13 @@ class _Handler(BaseHTTPRequestHandler):
         name = urlsplit(self.path).path.strip("/").removesuffix(".zip")
         competition = self.stand_in.competitions.get(name)
         entry = self._record(competition, "blob")
-        fault = self.stand_in.fault("blob", competition)
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
+        fault = self.stand_in.fault("blob", competition, int(wanted[1]) if wanted else 0)
         if fault and fault.cut is None and fault.total is None and self._fail(fault):
             return
-        if competition is None or SIGNATURE not in self.path:
+        if competition is None or (urlsplit(self.path).hostname == STORAGE and SIGNATURE not in self.path):
             return self._answer({"error": "AccessDenied"}, 403)
-        self._blob(competition, entry, fault)
+        self._blob(competition, entry, fault, wanted)
 
     def do_PUT(self):
         """Storage: an upload."""
@@ -222,10 +228,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def _blob(self, competition, entry, fault):
+    def _blob(self, competition, entry, fault, wanted):
         data = competition.archive
         start, end = 0, len(data)
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or "")
         fits = self.headers.get("If-Range") in (None, competition.etag)
         if wanted and competition.ranges and fits:
             start = int(wanted[1])
@@ -250,7 +255,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, data, start, entry, competition):
         """Send `data`, which begins at `start` of the file, and break off where a fault says so."""
         cut = next((f for f in competition.faults if f.at == "cut" and f.times
-                    and start <= f.cut < start + len(data)), None)
+                    and start <= f.cut < start + len(data)), None) if entry["range"] else None
         if cut:
             cut.times -= 1
             data = data[:cut.cut - start]
@@ -259,7 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(data[at:at + (1 << 16)])
                 entry["sent"] += len(data[at:at + (1 << 16)])
         except OSError:
-            self.close_connection = True  # the client went away, which is its right
+            self.close_connection = True  # the client hung up
         if cut:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)

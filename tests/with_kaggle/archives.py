@@ -2,6 +2,7 @@
 
 import base64
 import io
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -48,3 +49,14 @@ def tree_of(folder):
     """Relative path -> bytes of every file of a data set, leaving out the kit's own records."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(Path(folder).rglob("*"))
             if path.is_file() and path.name != "download.json" and ".download" not in path.parts}
+
+
+def tar_of(files):
+    """A tar archive of name -> bytes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
