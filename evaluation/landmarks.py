@@ -12,9 +12,9 @@ REMARK = ("Landmarks are figures others reported. Their protocols differ: other 
           "models made on the board, and 1,000 drawn configurations a graph in the paper's tables. "
           "They say where the field stands, not how an entry here would have placed.")
 NOTES = (
-    "The paper's best baselines (TpuGraphs, arXiv 2308.13490v1, table 2) have top-1 errors of 24.3 % (layout:xla:random), "
-    "1.7 % (layout:xla:default), 23.7 % (layout:nlp:random), 2.3 % (layout:nlp:default) and 10.5 % (tile:xla). Other "
-    "figures are often quoted for them; these are the ones in the paper.",
+    "The paper's best baselines (TpuGraphs, arXiv 2308.13490v1, table 2) have top-1 errors of 24.3 % "
+    "(layout:xla:random), 1.7 % (layout:xla:default), 23.7 % (layout:nlp:random), 2.3 % (layout:nlp:default) and "
+    "10.5 % (tile:xla). Other figures are often quoted for them; these are the ones in the paper.",
     "Predicting a configuration's rank is 12 to 3,200 times cheaper than compiling and running it (table 9 of the same "
     "paper, from a BERT model with a costly partition to a 3-D U-Net); a single factor for all programs is misleading.",
     "Kaggle's boards held about 4 public graphs in each xla collection and 8 in each nlp one, so places moved a lot "

@@ -63,16 +63,17 @@ def landmark_cell(figures):
     """All figures of one landmark on one collection."""
     parts = []
     for metric, value in figures.items():
-        name = {"score": "", "kendall_tau": "tau "}.get(metric, metric.removesuffix("_error").replace("top", "top-") + " ")
+        error = metric.removesuffix("_error").replace("top", "top-") + " "
+        name = {"score": "", "kendall_tau": "tau "}.get(metric, error)
         parts.append(f"{name}{100 * value:.1f} %" if metric.endswith("_error") else f"{name}{value:.3f}")
     return ", ".join(parts)
 
 
-def landmark_rows(marks):
-    """Heading and rows of the table of landmarks."""
+def landmark_rows_plain(marks):
+    """Heading and rows of the table of landmarks, as unescaped text."""
     names = ["overall", *COLLECTIONS]
-    rows = [[plain(mark.entry), mark.where, *(landmark_cell(mark.values.get(name, {})) for name in names),
-             plain(mark.source, 200)] for mark in marks]
+    rows = [[mark.entry, mark.where, *(landmark_cell(mark.values.get(name, {})) for name in names), mark.source]
+            for mark in marks]
     return ["landmark", "split", *names, "source"], rows
 
 
@@ -80,8 +81,10 @@ def _landmarks(boards):
     marks = next((board.landmarks for board in boards if board.landmarks), [])
     if not marks:
         return []
-    return ["## Landmarks: published results, measured data", "", landmarks.REMARK, "", table(*landmark_rows(marks)),
-            "", "### Notes", "", *(f"- {note}" for note in landmarks.NOTES)]
+    heading, rows = landmark_rows_plain(marks)
+    rows = [[plain(cell, 200) for cell in row] for row in rows]
+    return ["## Landmarks: published results, measured data", "", landmarks.REMARK, "", table(heading, rows), "",
+            "### Notes", "", *(f"- {note}" for note in landmarks.NOTES)]
 
 
 READING = """\
@@ -90,8 +93,8 @@ graphs, drawn within each collection; it says how the score would vary with othe
 next" is the share of rounds in which an entry beats the one below it, both judged on the same drawn graphs; near 50 % \
 the order of the two is chance. ≈ marks entries that cannot be told from the leader. \
 Collections with a single graph are left out of both comparisons, and with fewer than about five graphs in each \
-collection intervals are too narrow. Entries with the same score share a place. A gap (–) is a collection without any row, \
-which counts 0 in the score."""
+collection intervals are too narrow. Entries with the same score share a place. A gap (–) is a collection without any \
+row, which counts 0 in the score."""
 
 
 def render(boards, unscored, last_hash):
@@ -115,8 +118,8 @@ def render(boards, unscored, last_hash):
     if not boards:
         lines += ["No entry has been scored yet.", ""]
     if unscored:
-        lines += ["## Not scored", "", *(f"- {plain(name)}: {plain(why, 600)}" for name, why in sorted(unscored.items())),
-                  ""]
+        reasons = [f"- {plain(name)}: {plain(why, 600)}" for name, why in sorted(unscored.items())]
+        lines += ["## Not scored", "", *reasons, ""]
     if boards:
         lines += ["## How to read it", "", READING, ""]
     lines += _landmarks(boards)

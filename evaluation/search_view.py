@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from evaluation.metrics import listed_ranks
+
 POINTS = 40     # of a curve, spread evenly over the logarithm of K
 GRAPHS = 2      # of each collection whose ranks are kept
 SAMPLE = 120    # configurations of such a graph
@@ -45,16 +47,20 @@ def excess(listed, target, ks):
 
 
 def rank_pairs(listed, target):
-    """True and submitted ranks of a sample of configurations, evenly spread over the true ranks.
+    """True and submitted ranks, from 1, of a sample of the listed configurations, evenly spread over the true ranks.
 
     Returns
     -------
     list of [int, int]
     """
-    submitted = np.argsort(complete(listed, len(target)))
+    listed = [] if listed is None else listed
     fastest_first = np.argsort(target, kind="stable")
-    places = np.unique(np.linspace(0, len(target) - 1, SAMPLE).round().astype(np.int64))
-    return [[int(place), int(submitted[fastest_first[place]])] for place in places]
+    ranks = listed_ranks(listed, len(target))[fastest_first]
+    there = np.flatnonzero(ranks < len(listed))
+    if not len(there):
+        return []
+    chosen = there[np.unique(np.linspace(0, len(there) - 1, SAMPLE).round().astype(np.int64))]
+    return [[int(place) + 1, int(ranks[place]) + 1] for place in chosen]
 
 
 def details(submission, truth, ids, group):
@@ -85,6 +91,7 @@ def details(submission, truth, ids, group):
         mean = np.mean([excess(submission.values(id), truth.target(id), ks) for id in part], axis=0)
         search[name] = {"k": ks.tolist(), "excess": [float(f"{value:.4g}") for value in mean],
                         "tried": [int(np.minimum(sizes, k).sum()) for k in ks]}
-        for place in np.argsort(-sizes, kind="stable")[:GRAPHS]:
-            ranks[part[place]] = rank_pairs(submission.values(part[place]), truth.target(part[place]))
+        for id in (part[place] for place in np.argsort(-sizes, kind="stable")[:GRAPHS]):
+            if pairs := rank_pairs(submission.values(id), truth.target(id)):
+                ranks[id] = pairs
     return {"search": search, "ranks": ranks}
