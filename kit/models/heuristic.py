@@ -53,7 +53,7 @@ class Heuristic(_Fixed):
 
 
 class Analytic(_Fixed):
-    """Layouts: the least arithmetic first, each node's weighted by the padding of its output. Tiles: work per step."""
+    """Layouts: the least arithmetic, each node's times the padding of its output. Tiles: a modelled time."""
 
     def scores(self, graph):
         """Modelled time of every configuration, in units of its own; float64, shape (c,)."""
