@@ -13,7 +13,7 @@ from kit.kaggle_client import Kaggle, competition_slug
 from kit.kaggle_errors import explain
 from kit.manifest import State, choose, missing, read_manifest, read_state, write_manifest, wrong
 from kit.progress import progress
-from kit.transfer import Changed, Remote, RemoteFile, probe
+from kit.fetch import Changed, Remote, RemoteFile, probe
 from kit.unpack import PIECE, members, unpack
 from kit.untar import AUTHORS, from_tars
 

@@ -11,7 +11,7 @@ from evaluation.errors import InputError
 from kit.job import human
 from kit.manifest import write_manifest
 from kit.progress import progress
-from kit.transfer import probe
+from kit.fetch import probe
 from kit.unpack import PIECE, place, safe_name
 
 AUTHORS = "https://download.tensorflow.org/data/tpu_graphs/v0"  # README of google-research-datasets/tpu_graphs

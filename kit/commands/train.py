@@ -1,0 +1,34 @@
+"""Fit a ranker for every collection that has something to learn from, and keep them as a run."""
+
+from evaluation.collections import COLLECTIONS
+from kit.commands import common
+
+
+def arguments(parser):
+    """Declare the verb's arguments."""
+    parser.add_argument("--model", required=True, help="heuristic, analytic, gbdt, or package.module:Class of your own")
+    parser.add_argument("--data", required=True, metavar="DIR")
+    parser.add_argument("--run", required=True, metavar="runs/NAME", help="folder to write; an earlier run is replaced")
+    parser.add_argument("--collection", action="append", choices=list(COLLECTIONS), metavar="C",
+                        help="one of the five, repeatable (default: all)")
+    parser.add_argument("--seed", type=common.non_negative, default=0)
+    parser.add_argument("--seeds", type=common.positive, default=1, metavar="N", help="train N times and average")
+    parser.add_argument("--folds", type=common.positive, default=1, metavar="N", help="folds by graph, averaged")
+    parser.add_argument("--fit", choices=["train", "train+valid"], default="train", help="graphs to learn from")
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection")
+    budget.add_argument("--steps", type=common.positive, help="rounds or optimiser steps; reproducible")
+    parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
+    parser.add_argument("--objective", help="ranks, lambdarank or pairwise (gbdt)")
+    parser.add_argument("--features", help="physical or wide (gbdt)")
+
+
+def run(args):
+    """Train."""
+    from kit.runs import train
+
+    options = {key: value for key in ("objective", "features") if (value := getattr(args, key)) is not None}
+    train(args.model, args.data, args.run, collections=args.collection, seed=args.seed, seeds=args.seeds,
+          folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads, **options)
+    print(f"run written: {args.run}\nnext: python -m kit predict --run {args.run} --data {args.data} "
+          f"--split valid --out submissions/{common.last(args.run)}")

@@ -1,0 +1,259 @@
+"""Gradient-boosted trees on feature tables: pointwise on ranks, LambdaRank, or pairs of configurations."""
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+
+from evaluation.errors import InputError
+from evaluation.files import atomic
+from kit.graphs import TileGraph, distinct_configs
+
+OBJECTIVES = ("ranks", "lambdarank", "pairwise")
+FEATURE_SETS = ("physical", "wide")
+GRADES = 31  # lambdarank takes labels 0..30 with LightGBM's default gains
+MOST_ROWS = 10_000  # LightGBM refuses larger queries
+ROUNDS, PATIENCE = 400, 60
+MODEL_FILE, RECORD_FILE = "model.txt", "ranker.json"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is learnt from one graph; r rows, d columns.
+
+    Attributes
+    ----------
+    features : float32 array, shape (r, d)
+    runtime : float64 array, shape (r,)
+        Nanoseconds, for tiles over the normalizer; the median over copies of a configuration.
+    """
+
+    features: np.ndarray
+    runtime: np.ndarray
+
+    @property
+    def ranks(self):
+        """Ranks of the runtimes scaled to 0..1, ties averaged; 0 = fastest."""
+        return (rankdata(self.runtime) - 1) / max(1, len(self.runtime) - 1)
+
+
+def feature_module(graph):
+    """The module of `kit.features` for a graph's kind."""
+    from kit.features import layout, tile
+
+    return tile if isinstance(graph, TileGraph) else layout
+
+
+def runtimes(graph):
+    """Runtimes to rank by, float64: nanoseconds, for tiles as a multiple of the normalizer."""
+    runtime = graph.config_runtime.astype(np.float64)
+    return runtime / graph.config_runtime_normalizers if isinstance(graph, TileGraph) else runtime
+
+
+def sample_rows(graph, rows, rng):
+    """Choose the configurations to learn from.
+
+    Every distinct configuration once, at the median of its copies' runtimes; where there are more than
+    `rows`, they are sorted by runtime, cut into `rows` equal strata, and one is drawn from each.
+
+    Parameters
+    ----------
+    graph : TileGraph or LayoutGraph
+        With runtimes.
+    rows : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    chosen : int64 array, shape (r,)
+        Rows of the graph, increasing.
+    runtime : float64 array, shape (r,)
+    """
+    distinct, runtime = distinct_configs(graph), runtimes(graph)
+    order = np.lexsort((runtime, distinct.inverse))
+    ends = np.cumsum(distinct.count)
+    low, high = ends - distinct.count + (distinct.count - 1) // 2, ends - distinct.count + distinct.count // 2
+    median = (runtime[order[low]] + runtime[order[high]]) / 2
+    picked = np.arange(len(median))
+    if len(median) > rows:
+        edges = np.linspace(0, len(median), rows + 1)
+        strata = np.minimum((edges[:-1] + rng.random(rows) * np.diff(edges)).astype(np.int64), len(median) - 1)
+        picked = np.unique(np.argsort(median, kind="stable")[strata])
+    return distinct.first[picked], median[picked]
+
+
+def tables(graphs, feature_set, rows, rng):
+    """Feature tables of the graphs that have something to rank."""
+    found = []
+    for graph in graphs:
+        if graph.config_runtime is None:
+            continue
+        chosen, runtime = sample_rows(graph, rows, rng)
+        if len(np.unique(runtime)) > 1:
+            frame = feature_module(graph).table(graph, feature_set)
+            found.append(Table(frame.drop("graph_id", "config").to_numpy()[chosen].astype(np.float32), runtime))
+    return found
+
+
+class Gbdt:
+    """LightGBM on `kit.features`; a query, and a unit of validation, is a graph.
+
+    The defaults suit few graphs: small trees, columns drawn for each tree, and the monotone constraints of
+    the feature set, which say that larger means slower.
+    """
+
+    def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1, objective="ranks",
+            features="physical", rows=MOST_ROWS):
+        """Fit to the labelled graphs.
+
+        Parameters
+        ----------
+        train, valid : sequence of graphs
+            Graphs with nothing to rank are passed over. Boosting stops early on the mean within-graph rank
+            correlation of `valid`; without validation graphs, or with `steps`, all rounds are kept.
+        seed : int
+        minutes : float, optional
+            Boosting ends after the round in which this time is reached.
+        steps : int, optional
+            Exactly so many boosting rounds.
+        folder : Path, optional
+            Part of the protocol; nothing is written before `save`.
+        threads : int
+        objective : {"ranks", "lambdarank", "pairwise"}
+            Regression on within-graph ranks; LambdaRank on 31 grades; a classifier of pairs
+            (`kit.models.pairwise`).
+        features : {"physical", "wide"}
+        rows : int
+            At most so many configurations a graph, see `sample_rows`; never more than 10,000.
+
+        Raises
+        ------
+        InputError
+            For an unknown objective or feature set, or where no graph has anything to rank.
+        """
+        for value, known in ((objective, OBJECTIVES), (features, FEATURE_SETS)):
+            if value not in known:
+                raise InputError(f"{value!r} is unknown to the gbdt; it takes one of {', '.join(known)}")
+        self.objective, self.feature_set, self.threads = objective, features, threads
+        rng = np.random.default_rng(seed)
+        learn = tables(train, features, min(rows, MOST_ROWS), rng)
+        if not learn:
+            raise InputError("no training graph has two configurations that differ in runtime")
+        judge = [] if steps else tables(valid, features, min(rows, MOST_ROWS), rng)
+        self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed)
+
+    def _parameters(self, graph, learn, seed):
+        """LightGBM's parameters; `graph` tells the kind."""
+        sign = -1 if self.objective == "lambdarank" else 1  # there a high score is a fast configuration
+        module = feature_module(graph)
+        monotone = module.MONOTONE[self.feature_set]
+        rows = sum(len(t.runtime) for t in learn)
+        return {
+            "objective": {"ranks": "regression", "lambdarank": "lambdarank", "pairwise": "binary"}[self.objective],
+            "metric": "none", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": min(20, 1 + rows // 50),
+            "feature_fraction": 0.7, "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 1.0,
+            "monotone_constraints": [sign * monotone.get(c, 0) for c in module.columns(self.feature_set)],
+            "label_gain": list(range(GRADES)), "seed": seed, "num_threads": self.threads, "deterministic": True,
+            "force_row_wise": True, "verbose": -1,
+        }
+
+    def _boost(self, learn, judge, parameters, steps, minutes, seed):
+        import lightgbm as lgb
+
+        from kit.models import pairwise
+
+        make = pairwise.dataset if self.objective == "pairwise" else _dataset
+        data = make(learn, self.objective, seed)
+        callbacks = [_deadline(minutes)] if minutes else []
+        valid_sets = []
+        if judge:
+            valid_sets = [lgb.Dataset(np.concatenate([t.features for t in judge]), np.zeros(
+                sum(len(t.runtime) for t in judge)), reference=data, free_raw_data=False)]
+            callbacks.append(lgb.early_stopping(PATIENCE, verbose=False))
+        booster = lgb.train(parameters, data, steps or ROUNDS, valid_sets=valid_sets, callbacks=callbacks,
+                            feval=_rank_correlation(judge, -1 if self.objective == "lambdarank" else 1))
+        return lgb.Booster(model_str=booster.model_to_string(num_iteration=booster.best_iteration or None))
+
+    def scores(self, graph):
+        """Predicted rank of every configuration: float64, shape (c,), lower = faster."""
+        frame = feature_module(graph).table(graph, self.feature_set)
+        table = frame.drop("graph_id", "config").to_numpy()
+        if self.objective == "pairwise":
+            from kit.models import pairwise
+
+            return pairwise.scores(self.booster, table, self.threads)
+        predicted = self.booster.predict(table, num_threads=self.threads)
+        return -predicted if self.objective == "lambdarank" else predicted
+
+    def save(self, folder):
+        """Write LightGBM's text format and a small JSON record."""
+        with atomic(Path(folder) / MODEL_FILE) as out:
+            out.write(self.booster.model_to_string())
+        with atomic(Path(folder) / RECORD_FILE) as out:
+            json.dump({"objective": self.objective, "features": self.feature_set, "threads": self.threads}, out)
+
+    @classmethod
+    def load(cls, folder):
+        """Read what `save` wrote; `InputError` where a file is missing or damaged."""
+        import lightgbm as lgb
+
+        ranker = cls()
+        try:
+            record = json.loads((Path(folder) / RECORD_FILE).read_text(encoding="utf-8"))
+            ranker.objective, ranker.feature_set = record["objective"], record["features"]
+            ranker.threads = record["threads"]
+            ranker.booster = lgb.Booster(model_str=(Path(folder) / MODEL_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError, lgb.basic.LightGBMError) as error:
+            raise InputError(f"{folder}: not a saved gbdt ({error}); train again") from error
+        return ranker
+
+
+def _dataset(learn, objective, seed):
+    """Rows of all graphs as a LightGBM data set; graphs weigh the same, whatever their number of rows."""
+    import lightgbm as lgb
+
+    sizes = [len(t.runtime) for t in learn]
+    ranks = np.concatenate([t.ranks for t in learn])
+    features = np.concatenate([t.features for t in learn])
+    if objective == "lambdarank":
+        grades = np.rint((1 - ranks) * (GRADES - 1)).astype(np.int32)
+        return lgb.Dataset(features, grades, group=sizes)
+    weight = np.concatenate([np.full(size, np.mean(sizes) / size) for size in sizes])
+    return lgb.Dataset(features, ranks, weight=weight)
+
+
+def _rank_correlation(judge, sign):
+    """Mean within-graph Spearman correlation: it orders models as Kendall's tau does, at a fraction of the cost."""
+    if not judge:
+        return None
+    ends = np.cumsum([len(t.runtime) for t in judge])[:-1]
+    targets = [rankdata(t.runtime) for t in judge]
+
+    def metric(predicted, _):
+        parts = np.split(sign * predicted, ends)
+        return "rank_correlation", np.mean([_correlation(rankdata(p), t)
+                                            for p, t in zip(parts, targets, strict=True)]), True
+
+    return metric
+
+
+def _correlation(a, b):
+    a, b = a - a.mean(), b - b.mean()
+    norm = np.sqrt((a @ a) * (b @ b))
+    return (a @ b) / norm if norm else 0.0
+
+
+def _deadline(minutes):
+    """A LightGBM callback that ends boosting after so many minutes."""
+    from lightgbm.callback import EarlyStopException
+
+    end = time.monotonic() + 60 * minutes
+
+    def callback(env):
+        if time.monotonic() > end:
+            raise EarlyStopException(env.iteration, env.evaluation_result_list or [])
+
+    return callback

@@ -1,0 +1,168 @@
+"""Training a run: which graphs, seeds and folds each ranker sees, and what is recorded of it."""
+
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from evaluation import dataset
+from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
+from evaluation.errors import InputError
+from kit.graphs import Graphs, distinct_configs
+from kit.models import ranker as rankers
+
+PACKAGES = ("numpy", "polars", "lightgbm", "torch", "scikit-learn")
+
+
+def versions():
+    """Versions of Python and of the packages that results depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue  # a run without torch, say, depends on none
+    return found
+
+
+def commit():
+    """The repository's commit, with ``+changes`` where files differ from it; empty outside a checkout."""
+    folder = Path(__file__).parent
+    try:
+        head, changes = (subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True,
+                                        check=True, timeout=10).stdout.strip()
+                         for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"]))
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return head + ("+changes" if changes else "")
+
+
+def now():
+    """The present time in UTC, to the second, as ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def command():
+    """How this process was started, for people to repeat it."""
+    package = Path(sys.argv[0]).parent.name
+    program = f"python -m {package}" if Path(sys.argv[0]).name == "__main__.py" else Path(sys.argv[0]).name
+    return " ".join([program, *sys.argv[1:]])
+
+
+def is_rankable(graph):
+    """Whether a graph has labels and at least two distinct configurations: else there is nothing to learn."""
+    return graph.config_runtime is not None and len(distinct_configs(graph).first) > 1
+
+
+def reason_to_skip(model, graphs):
+    """Why nothing can be learnt from these graphs, or None; reads no further than the first good one.
+
+    A ranker whose class says ``learns = False`` needs none and is never skipped.
+    """
+    if not getattr(rankers.resolve(model), "learns", True):
+        return None
+    if not len(graphs):
+        return "no training files"
+    labelled = False
+    for graph in graphs:
+        if is_rankable(graph):
+            return None
+        labelled |= graph.config_runtime is not None
+    return "only copies of one configuration: nothing but noise to rank" if labelled else "no training labels"
+
+
+def _parts(data, collection, fit, folds, seed):
+    """(name, train, valid) for each fold; one where there are none."""
+    root = find_root(data)
+    files = {split: graph_files(root, collection, split) for split in SPLITS[:2]}
+    pool = files["train"] + (files["valid"] if fit == "train+valid" else [])
+    if folds < 2:
+        held_out = files["valid"] if fit == "train" else []
+        return [("", Graphs.of(pool, collection), Graphs.of(held_out, collection))]
+    if folds > len(pool):
+        raise InputError(f"{collection}: {folds} folds of {len(pool)} graphs: use at most --folds {len(pool)}")
+    part = np.random.default_rng(seed).permutation(len(pool)) % folds
+    return [(f"-fold{k}", *(Graphs.of([f for f, p in zip(pool, part, strict=True) if (p == k) == held], collection)
+                            for held in (False, True))) for k in range(folds)]
+
+
+def _fit_members(model, data, collection, base, *, seeds, folds, fit, **settings):
+    """Fit and save one ranker for each seed and fold; names of their folders."""
+    cls, members = rankers.resolve(model), []
+    seed = settings.pop("seed")
+    for s in range(seed, seed + seeds):
+        for suffix, train, valid in _parts(data, collection, fit, folds, s):
+            member = f"seed{s}{suffix}"
+            (base / member).mkdir(parents=True, exist_ok=True)
+            fitted = cls()
+            fitted.fit(train, valid, seed=s, folder=base / member, **settings)
+            fitted.save(base / member)
+            members.append(member)
+    return members
+
+
+def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="train", minutes=None, steps=None,
+          threads=1, report=print, **options):
+    """Fit a ranker for every collection that has something to learn from.
+
+    Parameters
+    ----------
+    model : str
+        Name in the registry, or ``package.module:Class``.
+    data, run : str or Path
+        Data set, and the folder to write; an earlier run there is replaced once the new one begins.
+    collections : list of str, optional
+        All five by default.
+    seed, seeds, folds : int
+        First seed, number of seeds, folds by graph; rankers of all seeds and folds are averaged.
+    fit : {"train", "train+valid"}
+    minutes, steps : optional
+        Per collection: wall time, or boosting rounds or optimiser steps of each ranker.
+    threads : int
+    report : callable
+        Gets a line of text for each collection.
+    **options
+        Passed to the ranker's ``fit``.
+
+    Returns
+    -------
+    dict
+        The run's record, as `kit.models.ranker.read_run` gives it back.
+    """
+    identity = dataset.describe(data)
+    _clear(Path(run))
+    record = {"model": model, "dataset": vars(identity), "seed": seed, "seeds": seeds, "folds": folds, "fit": fit,
+              "minutes": minutes, "steps": steps, "threads": threads, "options": options, "collections": {},
+              "skipped": {}, "versions": versions(), "commit": commit(), "command": command(), "created": now()}
+    for collection in collections or COLLECTIONS:
+        reason = reason_to_skip(model, Graphs(data, collection, "train"))
+        if reason:
+            record["skipped"][collection] = reason
+            report(f"{collection}: skipped: {reason}")
+            continue
+        start = time.perf_counter()
+        members = _fit_members(model, data, collection, rankers.collection_folder(run, collection), seed=seed,
+                               seeds=seeds, folds=folds, fit=fit, steps=steps, threads=threads,
+                               minutes=minutes and minutes / (seeds * folds), **options)
+        seconds = time.perf_counter() - start
+        record["collections"][collection] = {"members": members, "train_seconds": round(seconds, 3)}
+        report(f"{collection}: {model} fitted in {seconds:.1f} s")
+    rankers.write_run(run, record)
+    return record
+
+
+def _clear(run):
+    """Empty the folder of an earlier run; refuse to touch a folder that is none."""
+    ours = any((run / name).exists() for name in (rankers.RUN_FILE, ".run"))
+    if run.exists() and any(run.iterdir()) and not ours:
+        raise InputError(f"{run}: holds something that is no run; choose another --run")
+    if run.exists():
+        shutil.rmtree(run)
+    run.mkdir(parents=True)
+    (run / ".run").touch()
