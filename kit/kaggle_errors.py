@@ -1,6 +1,7 @@
 """What went wrong with Kaggle, the network or the disk, and what to do next: one paragraph each."""
 
 import errno
+import json
 import re
 
 import requests
@@ -163,7 +164,8 @@ def explain(error, *, slug, what, source="the place where they were found", secr
             pause=f", for {asked:.0f} seconds" if asked else ""))
     if isinstance(error, OSError) and not isinstance(error, requests.RequestException):
         return of_disk(error)
-    template = _of_network(error) if isinstance(error, (requests.RequestException, ProtocolError)) else _PACKAGE
+    network = isinstance(error, (requests.RequestException, ProtocolError, json.JSONDecodeError))
+    template = _of_network(error) if network else _PACKAGE
     return InputError(template.format(what=what, again=AGAIN, kind=type(error).__name__,
                                       error=redact(str(error), secrets)[:300]))
 
@@ -186,7 +188,7 @@ def _of_network(error):
         return _LENGTH
     if isinstance(error, Truncated) or kinds & {IncompleteRead, requests.exceptions.ChunkedEncodingError}:
         return _CUT
-    if isinstance(error, requests.exceptions.JSONDecodeError):
+    if isinstance(error, json.JSONDecodeError):
         return _NOT_KAGGLE
     if isinstance(error, requests.exceptions.SSLError):
         return _TLS
