@@ -21,6 +21,8 @@ def tile_scores(graph):
 class _Fixed:
     """What rankers without parameters share: there is nothing to fit, and a name to save."""
 
+    learns = False  # so that no collection is skipped for want of labels
+
     def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1):
         """Learn nothing."""
 
