@@ -20,15 +20,16 @@ def narrow(block, out):
 
     Notes
     -----
-    The loop has no early exit, which lets the compiler vectorise it; the place is looked for afterwards.
+    The first loop has no early exit and no branch, which lets the compiler vectorise it; a NaN or a number
+    too large for int32 converts to some integer that differs from it. The place is looked for afterwards.
     """
-    wrong = 0
+    wrong = np.int32(0)
     for i in range(block.size):
-        digit = np.int8(min(max(block[i], -1), 5))
-        out[i] = digit
-        wrong += digit != block[i]
+        whole = np.int32(block[i])
+        out[i] = np.int8(whole)
+        wrong |= np.int32(np.float32(whole) != block[i]) | np.int32(np.uint32(whole + np.int32(1)) > np.uint32(6))
     if wrong:
         for i in range(block.size):
-            if out[i] != block[i]:
+            if out[i] != block[i] or out[i] < -1 or out[i] > 5:
                 return i
     return -1

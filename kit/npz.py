@@ -8,7 +8,7 @@ from numpy.lib import format as npy
 
 from evaluation.files import atomic
 
-BLOCK = 1 << 22  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
+BLOCK = 1 << 18  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
 COMPILED_FROM = 1 << 24  # bytes from which importing numba pays for itself
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip file can state: the same arrays, the same bytes
 

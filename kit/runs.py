@@ -60,8 +60,13 @@ def is_rankable(graph):
     return graph.config_runtime is not None and len(distinct_configs(graph).first) > 1
 
 
-def reason_to_skip(graphs):
-    """Why nothing can be learnt from these graphs, or None; reads no further than the first good one."""
+def reason_to_skip(model, graphs):
+    """Why nothing can be learnt from these graphs, or None; reads no further than the first good one.
+
+    A ranker whose class says ``learns = False`` needs none and is never skipped.
+    """
+    if not getattr(rankers.resolve(model), "learns", True):
+        return None
     if not len(graphs):
         return "no training files"
     labelled = False
@@ -136,7 +141,7 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
               "minutes": minutes, "steps": steps, "threads": threads, "options": options, "collections": {},
               "skipped": {}, "versions": versions(), "commit": commit(), "command": command(), "created": now()}
     for collection in collections or COLLECTIONS:
-        reason = reason_to_skip(Graphs(data, collection, "train"))
+        reason = reason_to_skip(model, Graphs(data, collection, "train"))
         if reason:
             record["skipped"][collection] = reason
             report(f"{collection}: skipped: {reason}")

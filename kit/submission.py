@@ -100,8 +100,8 @@ def write_entry(folder, rows, card, scores=None, force=False):
     temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         track = tracks.TRACKS[card["track"]]
-        write_csv(temporary / CSV, track.columns, rows)
-        tracks.refuse_invalid(track, temporary / CSV)
+        write_csv(temporary / CSV, track.header, rows)
+        tracks.read_submission(temporary / CSV).problems.refuse(folder / CSV)
         card = {**card, "sha256": sha256(temporary / CSV)}
         if scores is not None:
             scores.sort("id", "config").write_parquet(temporary / SCORES)

@@ -1,0 +1,1 @@
+"""Benchmarks: what the README claims, measured here; each prints medians and ratios of one run."""

@@ -1,0 +1,118 @@
+"""Feature tables of layout graphs: one row a configuration."""
+
+import numpy as np
+import polars as pl
+from scipy.stats import rankdata
+
+from kit.features.choices import find_choices
+from kit.features.program import KINDS, OPERAND_NAMES, Program, rarity, unusual
+from kit.graphs import distinct_configs
+
+# +1: larger means slower, -1: larger means faster. What holds on a TPU whatever the program.
+PHYSICAL = {
+    "arithmetic_padding": 1, "arithmetic_padding_rank": 1, "idle_lanes": 1, "unusual_arithmetic": 1,
+    "rare_arithmetic": 1,
+}
+PROGRAM = ("nodes", "configurable", "arithmetic", "convolution_share", "dot_share", "reshape_share")
+WIDE = (
+    *PHYSICAL, "output_padding", "output_padding_rank",
+    *(f"{kind}_{operand}_padding" for kind in KINDS for operand in OPERAND_NAMES),
+    *(f"{kind}_{operand}_minor_size" for kind in KINDS for operand in OPERAND_NAMES),
+    *(f"{kind}_{operand}_usual" for kind in KINDS for operand in OPERAND_NAMES),
+    *(f"{kind}_default" for kind in KINDS),
+    *(f"arithmetic_{operand}_padding" for operand in OPERAND_NAMES[1:]),
+    "copies", "copied_bytes", "chained_copies", "chained_copied_bytes", "occurrences", *PROGRAM,
+)
+MONOTONE = {"physical": PHYSICAL, "wide": {"arithmetic_padding": 1, "arithmetic_padding_rank": 1}}
+_COLUMNS = {"physical": tuple(PHYSICAL), "wide": WIDE}
+
+
+def columns(feature_set="physical"):
+    """Names of the feature columns, in order; `KeyError` for an unknown set."""
+    return list(_COLUMNS[feature_set])
+
+
+def table(graph, feature_set="physical"):
+    """Features of every configuration of a layout graph.
+
+    Parameters
+    ----------
+    graph : LayoutGraph
+    feature_set : {"physical", "wide"}
+        A few columns whose direction is known, for what must hold on programs of another kind; or
+        everything that helped the competition's entrants, for training on real data.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``graph_id``, ``config`` (the index), then the float32 columns of `columns`.
+
+    Notes
+    -----
+    Everything is computed for the few layouts that a free choice takes and looked up for the configurations
+    (`kit.features.choices`). Ranks, usual layouts and counts are over the graph's configurations: they need
+    no runtime, but they need all the configurations at once.
+    """
+    program, choices = Program(graph), find_choices(graph.node_config_feat)
+    found = _physical(program, choices)
+    if feature_set == "wide":
+        found |= _wide(program, choices, graph)
+    return pl.DataFrame({"graph_id": np.full(graph.configs, graph.id), "config": np.arange(graph.configs),
+                         **{name: found[name].astype(np.float32) for name in columns(feature_set)}})
+
+
+def padded_output_bytes(graph):
+    """Bytes of the configurable nodes' outputs in tiles of 8 x 128: float64, shape (c,), whole numbers."""
+    program, choices = Program(graph), find_choices(graph.node_config_feat)
+    return program.summed(choices, 0, program.output_bytes)
+
+
+def padded_arithmetic(graph):
+    """Multiply-accumulates of the configurable nodes times the padding of their outputs: float64, shape (c,)."""
+    program, choices = Program(graph), find_choices(graph.node_config_feat)
+    return program.summed(choices, 0, program.padded_work)
+
+
+def excess(amount):
+    """Logarithm of an amount over its minimum: 0 for the best configuration, comparable between graphs."""
+    low = amount.min()
+    return np.log(amount / low) if low > 0 else np.zeros(len(amount))
+
+
+def scaled_rank(amount):
+    """Dense ranks scaled to 0..1: the order of the levels, whatever their distances and multiplicities."""
+    ranks = rankdata(amount, method="dense") - 1
+    return ranks / max(1, ranks.max())
+
+
+def _physical(program, choices):
+    arithmetic = program.summed(choices, 0, program.padded_work)
+    total = max(1.0, program.work.sum())
+    return {
+        "arithmetic_padding": excess(arithmetic), "arithmetic_padding_rank": scaled_rank(arithmetic),
+        "idle_lanes": program.paired(choices, program.idle_lanes()) / total,
+        "unusual_arithmetic": program.by_count(choices, 0, program.work, unusual) / total,
+        "rare_arithmetic": program.by_count(choices, 0, program.work, rarity) / total,
+    }
+
+
+def _wide(program, choices, graph):
+    output = program.summed(choices, 0, program.output_bytes)
+    found = {"output_padding": excess(output), "output_padding_rank": scaled_rank(output)}
+    for k, kind in enumerate(KINDS):
+        mine = program.kind == k
+        for o, operand in enumerate(OPERAND_NAMES):
+            found[f"{kind}_{operand}_padding"] = excess(program.summed(choices, o, program.padded(o), mine))
+            found[f"{kind}_{operand}_minor_size"] = program.mean(choices, o, program.minor_size(o), mine)
+            found[f"{kind}_{operand}_usual"] = 1 - program.by_count(choices, o, mine, unusual) / max(1, mine.sum())
+        found[f"{kind}_default"] = program.mean(choices, 0, lambda node, layout: 1.0 * (not layout), mine)
+    for o, operand in enumerate(OPERAND_NAMES[1:], 1):
+        found[f"arithmetic_{operand}_padding"] = excess(program.summed(choices, o, program.weighted_padding(o)))
+    for prefix, chained in (("", False), ("chained_", True)):
+        count, size = program.copies(chained)
+        found[f"{prefix}copies"] = program.paired(choices, count)
+        found[f"{prefix}copied_bytes"] = np.log1p(program.paired(choices, size))
+    distinct = distinct_configs(graph)
+    found["occurrences"] = np.log(distinct.count[distinct.inverse])
+    constants = zip(PROGRAM, program.aggregates(), strict=True)
+    return found | {name: np.full(graph.configs, value) for name, value in constants}
