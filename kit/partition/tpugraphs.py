@@ -27,7 +27,8 @@ def read(path, machine=TPU_V3_CORE):
     """A draft from an npz file of the data set.
 
     Work is the larger of arithmetic and memory traffic; a convolution costs
-    ``2 x outputs x window x input channels``, a dot ``2 x batch x m x k x n``, anything else one operation an output element. Parameters of the entry computation count as parameter bytes.
+    ``2 x outputs x window x input channels``, a dot ``2 x batch x m x k x n``, anything
+    else one operation an output element. Parameters of the entry computation count as parameter bytes.
 
     Parameters
     ----------
