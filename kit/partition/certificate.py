@@ -50,9 +50,30 @@ def _relaxed_cost(problem, side, multiplier):
 
 
 @njit(cache=True, nogil=True)
-def propagate(problem, state):
-    """Fix what convexity implies; False where that contradicts itself."""
+def pair_costs(problem, limit):
+    """Lower bound on the cost of a convex set that holds both nodes of each pair, float64 (n, n), capped at `limit`."""
+    n = len(problem.work)
+    state, side, costs = np.zeros(n, np.int8), np.empty(n, np.bool_), np.zeros((n, n))
+    for u in range(n):
+        for v in range(u, n):
+            state[u], state[v] = IN, IN
+            costs[u, v] = min(limit, minimum_cut(problem, state, problem.work, 1.0, limit, side))
+            costs[v, u] = costs[u, v]
+            state[u], state[v] = FREE, FREE
+    return costs
+
+
+@njit(cache=True, nogil=True)
+def propagate(problem, state, pairs, ceiling):
+    """Fix what convexity and dear pairs imply; False where that contradicts itself."""
     n = len(state)
+    for u in range(len(pairs)):
+        if state[u] == IN:
+            for v in range(n):
+                if pairs[u, v] > ceiling:
+                    if state[v] == IN:
+                        return False
+                    state[v] = OUT
     above, below = surroundings(problem, state)
     lost_below, lost_above = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     lost = state == OUT
@@ -117,12 +138,22 @@ def _branch_node(values, state, low, high):
 
 
 @njit(cache=True, nogil=True)
-def _search(problem, values, target, threshold, states, slopes, size, budget, found):
+def _agrees(side, state):
+    for v in range(len(side)):
+        if (state[v] == IN and not side[v]) or (state[v] == OUT and side[v]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _search(problem, values, target, threshold, pairs, states, lows, highs, slopes, size, budget, found):
     """Depth-first search from the open vertices ``states[:size]``, ``budget`` of them at most.
 
-    Returns (status, open vertices left, vertices looked at); a counterexample is written to `found`.
+    A vertex starts from the sets its parent ended with: `lows`, which keep to the target, and `highs`, which do not;
+    where one still agrees with what is fixed, it saves a cut. Returns (status, open vertices left, vertices looked at);
+    a counterexample is written to `found`.
     """
-    n, looked = len(values), 0
+    n, looked, ceiling = len(values), 0, target * (1 + MARGIN)
     low, high = np.empty(n, np.bool_), np.empty(n, np.bool_)
     while size > 0:
         if looked >= budget:
@@ -130,14 +161,23 @@ def _search(problem, values, target, threshold, states, slopes, size, budget, fo
         size -= 1
         looked += 1
         state, mu = states[size].copy(), slopes[size]
-        if not propagate(problem, state):
+        if not propagate(problem, state, pairs, ceiling):
             continue
+        low[:], high[:] = lows[size], highs[size]
+        worth = 0.0
         for v in range(n):
-            high[v] = state[v] != OUT
-        if _worth(values, high) <= threshold:
+            if state[v] != OUT:
+                worth += values[v]
+        if worth <= threshold:
             continue
-        if minimum_cut(problem, state, problem.work, 1.0, target * (1 + 2 * MARGIN), low) > target * (1 + MARGIN):
+        if not _agrees(low, state) and minimum_cut(problem, state, problem.work, 1.0, ceiling * (1 + MARGIN),
+                                                   low) > ceiling:
             continue
+        if _agrees(high, state):
+            mu = 0.0
+        else:
+            for v in range(n):
+                high[v] = state[v] != OUT
         proved, mu = _bound(problem, values, target, threshold, state, 0.0, mu, low, high)
         if not proved and problem.capacity < np.inf and _worth(problem.param, low) > problem.capacity:
             proved = _spill(problem, values, target, threshold, state, mu)
@@ -153,9 +193,8 @@ def _search(problem, values, target, threshold, states, slopes, size, budget, fo
             found[:] = low
             return FOUND, size, looked
         for side in (OUT, IN):
-            states[size] = state
+            states[size], lows[size], highs[size], slopes[size] = state, low, high, mu
             states[size, v] = side
-            slopes[size] = mu
             size += 1
     return PROVED, 0, looked
 
@@ -179,25 +218,7 @@ def _spill(problem, values, target, threshold, state, mu):
     return False
 
 
-@njit(cache=True, nogil=True)
-def _root(problem, target, order, at, state, single):
-    """The search's root for anchor ``order[at]``: earlier anchors out, and what cannot join it below `target`."""
-    n = len(order)
-    state[:] = FREE
-    for i in range(at):
-        state[order[i]] = OUT
-    state[order[at]] = IN
-    if not propagate(problem, state) or not single:
-        return
-    side = np.empty(n, np.bool_)
-    for v in range(n):
-        if state[v] == FREE:
-            state[v] = IN
-            least = minimum_cut(problem, state, problem.work, 1.0, target * (1 + 2 * MARGIN), side)
-            state[v] = OUT if least > target * (1 + MARGIN) else FREE
-
-
-def refute(problem, values, target, k, *, deadline=None, budget=100_000, order=None):
+def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=None, order=None, most=1):
     """Prove that no convex set of cost at most `target` is worth a k-th of all values.
 
     Parameters
@@ -211,33 +232,42 @@ def refute(problem, values, target, k, *, deadline=None, budget=100_000, order=N
         Of `time.monotonic`.
     budget : int
         Vertices of the search at most.
+    pairs : float64 (n, n), optional
+        `pair_costs` of the problem; with them the search is shorter.
     order : int64 (n,), optional
         The anchors' order; by falling value if not given.
+    most : int
+        Stop after so many counterexamples, one an anchor.
 
     Returns
     -------
-    (status, found) : int, bool (n,)
-        PROVED: OPT > target. FOUND: `found` is a set that is worth more. LIMIT: undecided.
+    (status, found) : int, bool (s, n)
+        PROVED: OPT > target. FOUND: the sets of `found` are worth more. LIMIT: undecided.
     """
     n = len(values)
     threshold = values.sum() / k * (1 - MARGIN)
     order = np.argsort(-values, kind="stable") if order is None else order
-    found = np.zeros(n, bool)
+    pairs = np.zeros((0, n)) if pairs is None else pairs
+    inside, found = np.zeros(n, bool), []
     states, slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
+    lows, highs = np.zeros((2, 2 * n + 2, n), bool)
     slope = values.sum() / max(problem.work.sum(), 1e-300)
     rest = values.sum()
     for at in range(n):
-        if rest <= threshold:
+        if rest <= threshold or len(found) >= most:
             break
-        _root(problem, target, order, at, states[0], n <= 200)
-        slopes[0], size = slope, 1
+        states[0] = FREE
+        states[0, order[:at]] = OUT
+        states[0, order[at]] = IN
+        slopes[0], lows[0], highs[0], size = slope, False, False, 1
         while size > 0:
             if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
-                return LIMIT, found
-            status, size, looked = _search(problem, values, target, threshold, states, slopes, size, min(budget, 50),
-                                           found)
+                return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
+            status, size, looked = _search(problem, values, target, threshold, pairs, states, lows, highs, slopes,
+                                           size, min(budget, 50), inside)
             budget -= looked
             if status == FOUND:
-                return FOUND, found
+                found.append(inside.copy())
+                break
         rest -= values[order[at]]
-    return PROVED, found
+    return FOUND if found else PROVED, np.array(found, bool).reshape(-1, n)
