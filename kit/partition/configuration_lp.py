@@ -1,7 +1,7 @@
 """The configuration linear program: cover all nodes by convex sets that cost at most T, with as few as possible.
 
 A partition below T is such a cover by k sets; where even the fractional cover needs more than k, OPT > T. Columns come
-from annealing and, where that finds none, from the search of `kit.partition.certificate`, which otherwise proves the
+from annealing and, where that finds none, from the search of `kit.partition.refutation`, which otherwise proves the
 bound. The duals are smoothed (Wentges), because those of a degenerate cover jump about.
 """
 
@@ -10,7 +10,7 @@ import time
 import highspy
 import numpy as np
 
-from kit.partition.certificate import LIMIT, PROVED, pair_costs, refute
+from kit.partition.refutation import LIMIT, PROVED, pair_costs, refute
 from kit.partition.orders import order_by
 from kit.partition.pricing import INSIDE, labels_around, price
 from kit.partition.problem import set_cost
