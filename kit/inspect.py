@@ -45,6 +45,8 @@ def inspect(path):
         return "\n".join(_run_lines(path))
     if (path / "card.json").is_file():
         return "\n".join(_entry_lines(path))
+    if (path / "instances").is_dir():
+        return _instances(path)
     if path.is_dir():
         return "\n".join(_dataset_lines(path))
     raise InputError(f"{path}: nothing there that can be inspected; give a data set's folder, an npz file, a run, "
@@ -124,6 +126,12 @@ def _instance(path):
     from kit.partition.show import describe
 
     return describe(path)
+
+
+def _instances(path):
+    from kit.partition.show import describe_folder
+
+    return describe_folder(path)
 
 
 def _header(path, member):

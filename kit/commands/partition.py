@@ -170,7 +170,7 @@ def _bound(args):
     for _, instance in pairs:
         for k in args.k or instance.k:
             stated, proved, method = check_certificate(args.out, with_memory(instance, args.memory, k), k)
-            verdict = f"proved again by {method}" if proved else "no certificate: the method leaves none"
+            verdict = f"proved again ({method})" if proved else f"no certificate: {method} leaves none"
             print(f"{instance.name} k = {k}: {show_seconds(stated)} {verdict}")
 
 

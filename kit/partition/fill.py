@@ -44,9 +44,10 @@ def merge(records, outcome, budget):
     """Keep the better bound and the better partition of what is on record and an outcome; in place."""
     found = records.setdefault(outcome.file, {})
     base = {"solver": "kit.partition", "version": __version__, "seconds": budget}
+    tried = max(budget, found["lower"]["seconds"]) if "lower" in found else budget
     if "lower" not in found or outcome.lower_bound > found["lower"]["value"]:
         found["lower"] = {"value": outcome.lower_bound, "method": _best(outcome, "lower"), **base}
-    found["lower"]["seconds"] = max(budget, found["lower"]["seconds"])
+    found["lower"]["seconds"] = tried  # what a later run need not try again
     if "best" not in found or outcome.bottleneck < found["best"]["value"]:
         found["best"] = {"value": outcome.bottleneck, "method": _best(outcome, "upper"), **base,
                          "stages": ";".join(map(str, outcome.stages.tolist()))}

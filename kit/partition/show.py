@@ -5,8 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from evaluation import dataset
+from evaluation.bounds import parse_pair
 from evaluation.errors import InputError
-from evaluation.partition import simple_bound, stage_costs
+from evaluation.partition import certified_ratio, check_stages, simple_bound, stage_costs
+from evaluation.partition_track import SPLIT, load
 from evaluation.submission_file import read as read_csv
 from evaluation.tracks import TRACKS
 from kit.partition import instances
@@ -42,6 +45,41 @@ def describe(path):
     if len(kinds) < len(instance):
         lines.append("most frequent: " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common(5)))
     return "\n".join(lines + [f"note: {note}" for note in notes])
+
+
+def describe_folder(folder):
+    """What a data set of the partition track holds: a line an instance, with the ratios on record.
+
+    Parameters
+    ----------
+    folder : str or Path
+        With ``instances/`` and, where the organiser has one, ``bounds.json``.
+
+    Returns
+    -------
+    str
+    """
+    truth, identity = load(folder, SPLIT, None, None), dataset.describe(folder)
+    width = max(len(parse_pair(id)[0]) for id in truth.ids)
+    lines = [f"{identity.label}, fingerprint {identity.fingerprint}", "",
+             f"{'instance':<{width}} {'nodes':>6} {'edges':>6} {'work':>10} {'parameters':>11} {'memory':>11}  certified "
+             "ratio on record by k"]
+    by_name = {}
+    for id in truth.ids:
+        by_name.setdefault(parse_pair(id)[0], []).append(id)
+    for name, ids in sorted(by_name.items()):
+        instance = truth.instance(ids[0])[0]
+        memory = "-" if instance.fast_memory is None else show_bytes(instance.fast_memory)
+        ratios = ", ".join(f"{parse_pair(id)[1]}: {_ratio(truth, id)}" for id in ids)
+        lines.append(f"{name:<{width}} {len(instance):>6} {len(instance.edges):>6} "
+                     f"{show_seconds(instance.work.sum()):>10} {show_bytes(instance.parameter_bytes.sum()):>11} "
+                     f"{memory:>11}  {ratios}")
+    return "\n".join(lines)
+
+
+def _ratio(truth, id):
+    best = truth.best_known(id)
+    return "-" if best is None else f"{certified_ratio(truth.lower_bound(id), best):.4f}"
 
 
 def stage_table(instance, stages, k):
@@ -96,9 +134,6 @@ def read_solution(path, instance, k=None):
     InputError
         Where the file holds none, or one that is no partition.
     """
-    from evaluation.bounds import parse_pair
-    from evaluation.partition import check_stages
-
     path = Path(path)
     path = path / "submission.csv" if path.is_dir() else path
     submission = read_csv(path, [TRACKS["partition"]])

@@ -1,13 +1,15 @@
-"""The partitions on record as an entry, beside an entry of what people use today."""
+"""Entries for the embedded set that need no solving: the partitions on record, and simple rules."""
 
 from pathlib import Path
 
 from evaluation import dataset
+from evaluation.bounds import pair_id
+from kit import submission
 from kit.partition import embedded
 
 
 def write_stored(out, data):
-    """Write the best known partitions of the embedded instances as an entry of the board.
+    """Write the best known partitions of the embedded instances as an entry.
 
     Parameters
     ----------
@@ -21,8 +23,31 @@ def write_stored(out, data):
     dict
         The card.
     """
-    from kit import submission
-
     rows = [(id, pair["best"]["stages"].split(";")) for id, pair in embedded.bounds().items()]
-    card = submission.card(Path(out).name, "partition", dataset.describe(data), "all", "best known partitions")
+    return _write(out, data, "best known partitions", rows)
+
+
+def write_baseline(out, data, name, rule):
+    """Write an entry made by a rule ``(instance, k) -> stages``, such as those of `kit.partition.baselines`.
+
+    Parameters
+    ----------
+    out, data : str or Path
+        As above.
+    name : str
+        Of the rule, for the card.
+    rule : callable
+
+    Returns
+    -------
+    dict
+        The card.
+    """
+    rows = [(pair_id(instance.name, k), rule(instance, k).tolist()) for instance in embedded.load().values()
+            for k in instance.k]
+    return _write(out, data, name, rows)
+
+
+def _write(out, data, model, rows):
+    card = submission.card(Path(out).name, "partition", dataset.describe(data), "all", model)
     return submission.write_entry(out, rows, card)

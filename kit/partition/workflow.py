@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 
 from evaluation import dataset
-from evaluation.bounds import FILE, pair_id, read_json, verify_pair
+from evaluation.bounds import pair_id, read_json
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from evaluation.instance import Instance, dumps
 from kit.partition import embedded, instances, random_graphs
-from kit.partition.jobs import Task, solve_all
+from kit.partition.jobs import Task
 
 INSTANCES = "instances"
 
@@ -128,14 +128,14 @@ def check_certificate(folder, instance, k):
     Returns
     -------
     (float, float, str)
-        The bound on record, the bound proved again (0 where there is no certificate), the method.
+        The bound on record, the bound proved again (0 where the method leaves no certificate), the method.
 
     Raises
     ------
     InputError
         Where the file is missing, belongs to another instance, or does not hold.
     """
-    from kit.partition.certificate import check
+    from kit.partition.certificate import METHODS, check
 
     path = certificate_path(folder, instance.name, k)
     record = read_json(path)
@@ -145,66 +145,11 @@ def check_certificate(folder, instance, k):
     if record["fingerprint"] != fingerprint(instance):
         raise InputError(f"{path}: belongs to another version of {instance.name} (costs, bandwidth or memory differ); "
                          "check it with the options it was made with")
-    certificate = record["certificate"]
-    if not certificate:
-        return record["lower_bound"], 0.0, "none"
+    certificate = record["certificate"] or {}
+    method = str(certificate.get("method", "none"))
+    if method not in METHODS:
+        return record["lower_bound"], 0.0, method
     proved = check(instance, k, certificate)
     if proved < record["lower_bound"] * (1 - 1e-6):
         raise InputError(f"{path}: only {proved} s can be proved again, {record['lower_bound']} s are on record")
-    return record["lower_bound"], proved, str(certificate.get("method", ""))
-
-
-def rescore(count=None):
-    """Check what is on record of the embedded instances: partitions, their times, no bound above them.
-
-    Parameters
-    ----------
-    count : int, optional
-        Only this many pairs; all by default.
-
-    Returns
-    -------
-    dict of int to list of float
-        Certified ratios by k.
-    """
-    ratios, known = {}, embedded.load()
-    for id, pair in list(embedded.bounds().items())[:count]:
-        _, name, k = id.split(":")
-        ratios.setdefault(int(k), []).append(verify_pair(known[name], int(k), pair)[1])
-    return dict(sorted(ratios.items()))
-
-
-def demo(submissions="submissions", data="data/partition", *, seconds=5.0, say=print,
-         live=(("resnet50", 8), ("random-ws-64-0.5-0", 8))):
-    """Solve two embedded instances, score what is on record for the rest, and put both on the board.
-
-    Parameters
-    ----------
-    submissions, data : str or Path
-        Folders to write to.
-    seconds : float
-        Budget of each pair that is solved.
-    say : callable
-        Gets each line of text.
-    live : sequence of (str, int)
-        Instance and k to solve.
-
-    Returns
-    -------
-    list of Outcome
-    """
-    from kit.partition.show import table
-    from kit.partition.stored import write_stored
-
-    known = embedded.load()
-    say(f"partition track: {len(known)} embedded instances (simulated costs), two of them solved now")
-    budget = {"seconds": seconds, "seed": 0}
-    outcomes, _ = solve_all([Task(name, known[name], k, None, budget) for name, k in live])
-    say(table(outcomes))
-    for k, ratios in rescore().items():
-        proved = sum(ratio >= 0.9999 for ratio in ratios)
-        say(f"  k = {k:>2}: {len(ratios)} pairs on record, {proved} proved optimal, lowest ratio {min(ratios):.4f}")
-    if not (Path(data) / FILE).is_file():
-        embedded.write(data)
-    write_stored(Path(submissions) / f"{embedded.NAME}-best-known", data)
-    return outcomes
+    return record["lower_bound"], proved, method

@@ -66,6 +66,8 @@ def test_show_and_inspect(data, run_module):
     shown = run_module("kit", "partition", "show", file, folder / "entries" / "mine", check=0).stdout
     assert "<- bottleneck" in shown and "overflow" in shown
     assert "2 nodes, 1 edges" in run_module("kit", "inspect", file, check=0).stdout
+    everything = run_module("kit", "inspect", folder / "data", check=0).stdout
+    assert "(simulated)" in everything and "random-er-50-0.1-0" in everything
 
 
 @pytest.mark.parametrize(("arguments", "status", "message"), [
