@@ -62,8 +62,8 @@ def describe_folder(folder):
     truth, identity = load(folder, SPLIT, None, None), dataset.describe(folder)
     width = max(len(parse_pair(id)[0]) for id in truth.ids)
     lines = [f"{identity.label}, fingerprint {identity.fingerprint}", "",
-             f"{'instance':<{width}} {'nodes':>6} {'edges':>6} {'work':>10} {'parameters':>11} {'memory':>11}  certified "
-             "ratio on record by k"]
+             f"{'instance':<{width}} {'nodes':>6} {'edges':>6} {'work':>10} {'parameters':>11} {'memory':>11}  "
+             "certified ratio on record by k"]
     by_name = {}
     for id in truth.ids:
         by_name.setdefault(parse_pair(id)[0], []).append(id)
