@@ -66,7 +66,8 @@ def _reading(part, k=True):
 
 def _memory(part):
     part.add_argument("--memory", type=_memory_text, metavar="64MiB|50%",
-                      help="fast memory of a stage; a share is of the parameters divided by k")
+                      help="fast memory of a stage; a share is of the parameters divided by k (by the largest k in a "
+                           "data set)")
 
 
 def _solving(part):
@@ -91,14 +92,14 @@ def _say(line):
 
 
 def _options(args):
-    return {"bandwidth": args.bandwidth, "keep_input": args.keep_input, "k": getattr(args, "k", None)}
+    return {"bandwidth": args.bandwidth, "keep_input": args.keep_input}
 
 
 def _instances(args):
     from kit.partition.workflow import make_instances
 
     made = make_instances(args.files, args.out, _say, random=args.random, seed=args.seed, memory=args.memory,
-                          **_options(args))
+                          k=args.k, **_options(args))
     print(f"{made.label} written to {args.out}\nnext: python -m kit partition solve {args.out} --out submissions/NAME")
 
 
@@ -106,7 +107,8 @@ def _outcomes(args, pairs):
     from kit.partition.jobs import solve_all
     from kit.partition.workflow import tasks
 
-    outcomes, interrupted = solve_all(tasks(pairs, args.k, args.memory, _budget(args)), args.jobs)
+    entry = args.subverb == "solve" and args.out is not None
+    outcomes, interrupted = solve_all(tasks(pairs, args.k, args.memory, _budget(args), entry), args.jobs)
     if interrupted:
         _say("interrupted: these are the best so far, pairs not begun are left out")
     return outcomes

@@ -67,12 +67,16 @@ def make_instances(files, folder, say, *, random=0, seed=0, memory=None, **optio
     return dataset.describe(folder, name=Path(folder).resolve().name, simulated=simulated)
 
 
-def tasks(pairs, k, memory, budget):
-    """A `Task` for each pair of file and number of stages."""
+def tasks(pairs, k, memory, budget, only_asked=False):
+    """A `Task` for each pair of file and number of stages: `k`, or those that an instance asks for.
+
+    With `only_asked`, of `k` only what the instance asks for too: other pairs are on no board.
+    """
     listed = [Task(str(path), instance, count, memory, budget) for path, instance in pairs
-              for count in (k or instance.k)]
+              for count in (k or instance.k) if not only_asked or count in instance.k]
     if not listed:
-        raise InputError("no number of stages is asked for: the instances name none, give -k 2 4 8")
+        raise InputError("no number of stages to solve for: the instances ask for none of those given; leave -k out, "
+                         "or make a data set that asks for them (partition instances -k 2 4 8)")
     return listed
 
 

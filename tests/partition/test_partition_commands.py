@@ -80,6 +80,20 @@ def test_wrong_usage(run_module, arguments, status, message):
     assert message in done.stderr and "Traceback" not in done.stderr
 
 
+def test_pairs_that_no_board_asks_for_are_not_in_an_entry(data, run_module, tmp_path):
+    options = ["--evaluations", 10, "--jobs", 1, "--out", tmp_path / "x"]
+    refused = run_module("kit", "partition", "solve", data[0] / "data", "-k", 3, *options, check=1)
+    assert "ask for none of those given" in refused.stderr
+    run_module("kit", "partition", "solve", data[0] / "data", "-k", 2, 3, *options, check=0)
+    assert ":3," not in (tmp_path / "x" / "submission.csv").read_text(encoding="utf-8")
+
+
+def test_nothing_but_json_on_standard_output_whatever_solvers_print(data, run_module):
+    file = data[0] / "data" / "instances" / "random-er-50-0.1-0.json"
+    done = run_module("kit", "partition", "solve", file, "-k", 8, "--seconds", 4, "--json", check=0)
+    assert done.stdout.count("\n") == 1 and json.loads(done.stdout)["results"][0]["k"] == 8
+
+
 def test_an_entry_needs_a_data_set_as_it_is(data, run_module, tmp_path):
     folder, _ = data
     loose = run_module("kit", "partition", "solve", folder / "lstm.graph.txt", "--out", tmp_path / "x", check=1)
