@@ -10,6 +10,7 @@ import time
 import highspy
 import numpy as np
 
+from kit.partition.highs import Quiet
 from kit.partition.orders import order_by
 from kit.partition.pricing import labels_around, price
 from kit.partition.problem import set_cost
@@ -31,8 +32,7 @@ class Master:
 
     def __init__(self, problem):
         self.problem, self.n = problem, len(problem.work)
-        self.solver = highspy.Highs()
-        self.solver.silent()
+        self.solver = Quiet()
         self.solver.setOptionValue("threads", 1)
         for _ in range(self.n):
             self.solver.addRow(1.0, highspy.kHighsInf, 0, np.array([], np.int32), np.array([]))

@@ -10,6 +10,7 @@ from itertools import pairwise
 import highspy
 import numpy as np
 
+from kit.partition.highs import Quiet
 from kit.partition.problem import bottleneck, is_monotone
 
 INFINITY = highspy.kHighsInf
@@ -52,8 +53,7 @@ class Model:
         program.a_matrix_.value_ = np.array(self.value, float)
         kinds = highspy.HighsVarType
         program.integrality_ = [kinds.kInteger if i else kinds.kContinuous for i in integer]
-        solver = highspy.Highs()
-        solver.silent()
+        solver = Quiet()
         solver.setOptionValue("threads", threads)
         solver.setOptionValue("time_limit", float(max(0.01, seconds)))
         solver.setOptionValue("mip_rel_gap", 1e-7)
