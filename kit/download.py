@@ -8,12 +8,12 @@ import requests
 
 from evaluation.collections import COLLECTIONS, find_root, home
 from evaluation.errors import InputError
+from kit.fetch import Changed, Remote, RemoteFile, probe
 from kit.job import Job
 from kit.kaggle_client import Kaggle, competition_slug
 from kit.kaggle_errors import explain
 from kit.manifest import State, choose, missing, read_manifest, read_state, write_manifest, wrong
 from kit.progress import progress
-from kit.fetch import Changed, Remote, RemoteFile, probe
 from kit.unpack import PIECE, members, unpack
 from kit.untar import AUTHORS, from_tars
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluation.errors import InputError
+from kit.fetch import Changed, Source, fetch
 from kit.kaggle_client import COMPETITION
 from kit.manifest import WORK, wrong
 from kit.progress import progress
-from kit.fetch import Changed, Source, fetch
 
 RESERVE = 64 << 20  # bytes to leave free: file systems slow down or fail before the last byte
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from evaluation.collections import COLLECTIONS, SPLITS
 from evaluation.errors import InputError
+from kit.fetch import probe
 from kit.job import human
 from kit.manifest import write_manifest
 from kit.progress import progress
-from kit.fetch import probe
 from kit.unpack import PIECE, place, safe_name
 
 AUTHORS = "https://download.tensorflow.org/data/tpu_graphs/v0"  # README of google-research-datasets/tpu_graphs
@@ -25,8 +25,7 @@ def tar_names(collections):
 
 def _refuse(archive, name, problem):
     raise InputError(f"{archive}: member {name!r} {problem}. The authors' archives hold no such member: this one "
-                     "was "
-                     "tampered with, so none of it was unpacked. Delete it and fetch it again.")
+                     "was tampered with, so none of it was unpacked. Delete it and fetch it again.")
 
 
 def tar_members(archive):
@@ -112,8 +111,7 @@ def _check_npz(file, name, archive):
         bad = "the whole file"
     if bad:
         raise InputError(f"{archive}: member {name!r} is damaged ({bad}: wrong CRC); nothing of it was put in "
-                         "place. "
-                         "Delete the archive and fetch it again.")
+                         "place. Delete the archive and fetch it again.")
 
 
 def from_tars(job, origin):

@@ -8,12 +8,12 @@ import tarfile
 
 import numpy as np
 import pytest
-from archives import TOKEN, npz, tar_of, tree_of, zipped
-from kaggle_server import Competition, Fault
 
 import kit.download
 from evaluation.collections import COLLECTIONS, SPLITS
 from kit.download import missing
+from tests.kaggle_server import Competition, Fault
+from tests.with_kaggle.archives import TOKEN, npz, tar_of, tree_of, zipped
 
 POINTS = 20
 
@@ -92,9 +92,10 @@ def test_killed_while_unpacking_ends_complete_without_the_network(fetch, kaggle,
 def test_killed_while_unpacking_from_afar_fetches_no_finished_file_again(fetch, kaggle, files, tmp_path):
     generator = random.Random(23)
     wanted = {name: data for name, data in files.items() if "/layout/" not in name}
+    total = sum(map(len, wanted.values()))
     for i in range(3):
-        fetch("small", "--collection", "tile:xla", kill=["unpack", generator.randrange(1, sum(map(len, wanted.values())))])
-        there = [path for path in (tmp_path / "small").rglob("*.npz")]
+        fetch("small", "--collection", "tile:xla", kill=["unpack", generator.randrange(1, total)])
+        there = list((tmp_path / "small").rglob("*.npz"))
         log = kaggle.competitions["small"].log
         log.clear()
         fetch("small", "--collection", "tile:xla", check=0)

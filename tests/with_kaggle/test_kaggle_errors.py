@@ -6,8 +6,9 @@ import socket
 import zipfile
 
 import pytest
-from archives import KEY, REFRESH, TOKEN, tree_of, zipped
-from kaggle_server import Competition, Fault
+
+from tests.kaggle_server import Competition, Fault
+from tests.with_kaggle.archives import KEY, REFRESH, TOKEN, tree_of, zipped
 
 ALWAYS = 99
 RULES = "https://www.kaggle.com/competitions/small/rules"
