@@ -36,7 +36,7 @@ class Truth:
     def __init__(self, runtimes, options):
         self._runtimes, self._options = runtimes, options
         self.ids = runtimes.ids
-        self.configs = runtimes.configs
+        self.configs = runtimes.configs  # (id) -> number of configurations
         self._indices = _eval_indices(options.eval_indices) if options.eval_indices else {}
 
     @property
@@ -172,10 +172,17 @@ def columns():
     return RUNTIME_COLUMNS
 
 
+def details(submission, truth, ids, group):
+    """What an entry's panel shows: see `evaluation.search_view.details`."""
+    from evaluation.search_view import details as search
+
+    return search(submission, truth, ids, group)
+
+
 PARTS = {
     "header": ("ID", "TopConfigs"), "id_pattern": re.compile(r"(tile:xla|layout:(xla|nlp):(default|random)):[^:/\\]+"),
     "wrong_id": wrong_id, "default_split": "valid", "check_split": "test", "load": load, "check_row": check_row,
     "score_row": score_row, "group": group, "average": Average(groups=len(COLLECTIONS)),
     "metrics": ("kendall_tau", "ordered_pair_accuracy", "top1_error", "top5_error", "top10_error", "top100_error"),
-    "columns": columns,
+    "columns": columns, "details": details,
 }

@@ -49,6 +49,8 @@ class Track:
         Keys of a scored row that are averaged beside the score.
     columns : callable
         ``() -> list of evaluation.columns.Column``: the columns of a board.
+    details : callable or None
+        ``(submission, truth, ids, group) -> dict``: what an entry's panel shows beside its scores.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Track:
     average: object
     metrics: tuple
     columns: object
+    details: object = None
 
 
 TRACKS = {"runtime": Track("runtime", **runtime_track.PARTS)}

@@ -123,8 +123,8 @@ def build(module, tuned=None, where="module"):
     computation = np.repeat(np.arange(len(computations), dtype=np.int32), np.diff(starts))
     return Module(
         name=_text(module.name), node_feat=node_feat, node_opcode=node_opcode,
-        edge_index=_edges(operands, calls, np.flatnonzero(node_feat[:, 0]), computation),
-        node_config_ids=_configurable(node_opcode, computation, calls), node_splits=_splits(computations, starts),
+        edge_index=edges(operands, calls, np.flatnonzero(node_feat[:, 0]), computation),
+        node_config_ids=configurable(node_opcode, computation, calls), node_splits=_splits(computations, starts),
         computation=computation, operands=operands, calls=calls, macs=_macs(computations, operands),
         runs=runs(tuned, where) if tuned else None)
 
@@ -187,7 +187,7 @@ def _calls(computations, entry, where):
     return calls
 
 
-def _edges(operands, calls, roots, computation):
+def edges(operands, calls, roots, computation):
     """Distinct (consumer, producer) pairs, sorted; a caller's producers include the roots of what it calls."""
     root = dict(zip(computation[roots].tolist(), roots.tolist(), strict=True))
     pairs = {(u, v) for u, row in enumerate(operands) for v in row}
@@ -195,7 +195,7 @@ def _edges(operands, calls, roots, computation):
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
 
 
-def _configurable(opcode, computation, calls):
+def configurable(opcode, computation, calls):
     """Convolutions, dots and reshapes; those inside fusions take the layouts that the fusion gets."""
     fused = {c for node in np.flatnonzero(opcode == OPCODE_IDS["fusion"]) for c in calls[node]}
     free = ~np.isin(computation, sorted(fused))

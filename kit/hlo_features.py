@@ -16,7 +16,7 @@ _CONV_SCALARS = {field: COLUMN[f"convolution_dim_numbers_{name}_dim"] for field,
     ("kernel_input_feature_dimension", "kernel_input_feature"),
     ("kernel_output_feature_dimension", "kernel_output_feature"),
     ("output_batch_dimension", "output_batch"), ("output_feature_dimension", "output_feature"))}
-_PRODUCTS = [i for i, name in enumerate(FEATURES) if name.endswith("_product")]
+RESTING = np.array([name.endswith("_product") for name in FEATURES], dtype=np.float32)  # of no list: product 1
 _AT = {name: COLUMN[f"{name}_0"] for name in (
     "shape_dimensions", "dimensions", "window_window_reversal", "dynamic_slice_sizes", "layout_minor_to_major",
     "convolution_dim_numbers_input_spatial_dims", "convolution_dim_numbers_kernel_spatial_dims",
@@ -54,8 +54,7 @@ class _Rows:
         self.put(row, column + keep + 1, wrapped(product))
 
     def array(self, rows):
-        features = np.zeros((rows, len(FEATURES)), dtype=np.float32)
-        features[:, _PRODUCTS] = 1
+        features = np.tile(RESTING, (rows, 1))
         features[self.row, self.column] = np.array(self.value, dtype=np.int64)
         return features
 
