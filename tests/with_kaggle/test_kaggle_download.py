@@ -12,6 +12,8 @@ import pytest
 import kit.download
 from evaluation.collections import COLLECTIONS, SPLITS
 from kit.download import missing
+from kit.inspect import inspect
+from tests.builders import save_data_set
 from tests.kaggle_server import Competition, Fault
 from tests.with_kaggle.archives import TOKEN, npz, tar_of, tree_of, zipped
 
@@ -114,6 +116,7 @@ def test_killed_run_is_reported_as_incomplete_and_no_file_is_half(fetch, files, 
     assert all(files[name] == content for name, content in present.items())
     assert sorted(found.missing) == sorted(set(files) - set(present))
     assert not (tmp_path / "small" / "download.json").exists()
+    assert inspect(tmp_path / "small") == found.text
 
 
 def test_archive_that_is_deleted_on_the_go_shrinks_and_survives_kills(fetch, archive, files, tmp_path):
@@ -301,3 +304,14 @@ def test_network_share_of_token_is_only_with_kaggle(kit, kaggle, tmp_path):
     hosts = {entry["host"] for entry in kaggle.log if entry["authorization"]}
     assert hosts == {"localhost"}
     assert TOKEN not in (tmp_path / "d" / "download.json").read_text(encoding="utf-8")
+
+
+def test_inspect_names_the_files_that_are_missing(kit, tmp_path):
+    source = tmp_path / "mine.zip"
+    data = save_data_set(tmp_path / "set")
+    source.write_bytes(zipped(tree_of(data)))
+    kit("download", "--data", tmp_path / "d", "--source", source, check=0)
+    assert "complete: 10 files from" in inspect(tmp_path / "d")
+    gone = "npz_all/npz/tile/xla/train/graph.train.1.npz"
+    (tmp_path / "d" / gone).unlink()
+    assert f"1 of 10 files from {source} are missing or have another size: {gone}; run" in inspect(tmp_path / "d")
