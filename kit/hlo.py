@@ -175,7 +175,7 @@ def _calls(computations, entry, where):
         for node in c.instructions:
             missing = [i for i in node.called_computation_ids if i not in number]
             if missing:
-                _broken(where, f"instruction {_text(node.name)!r} calls a computation (id {missing[0]}) that is missing")
+                _broken(where, f"instruction {_text(node.name)!r} calls a missing computation (id {missing[0]})")
             calls.append([number[i] for i in node.called_computation_ids])
     callees = {i: set() for i in range(len(computations))}
     holder = (i for i, c in enumerate(computations) for _ in c.instructions)
