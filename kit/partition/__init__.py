@@ -1,0 +1,1 @@
+"""The partition track: split a network into pipeline stages, and prove how good the split is."""
