@@ -61,8 +61,8 @@ COLUMN = {name: i for i, name in enumerate(FEATURES)}
 # message -> {field: (number, type)}; a leading "*" is a repeated field.
 _MESSAGES = {
     "HloProto": {"hlo_module": (1, "HloModuleProto")},
-    "HloModuleProto": {"name": (1, "bytes"), "computations": (3, "*HloComputationProto"),
-                       "entry_computation_id": (6, "int64")},
+    "HloModuleProto": {"name": (1, "bytes"), "entry_computation_name": (2, "bytes"),
+                       "computations": (3, "*HloComputationProto"), "entry_computation_id": (6, "int64")},
     "HloComputationProto": {"name": (1, "bytes"), "instructions": (2, "*HloInstructionProto"), "id": (5, "int64"),
                             "root_id": (6, "int64")},
     "HloInstructionProto": {

@@ -323,4 +323,5 @@ def tidy(module):
     _loop_names(graph)
     out = message("HloModuleProto")(name=module.name)
     out.entry_computation_id = _emit(graph, out, {"node": 1, "computation": 0})
+    out.entry_computation_name = out.computations[-1].name
     return out
