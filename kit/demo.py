@@ -4,6 +4,7 @@ from pathlib import Path
 
 from evaluation import dataset, tracks
 from evaluation.collections import COLLECTIONS, find_root, graph_files, home
+from evaluation.leaderboard import contest, update
 from evaluation.scoring import score_submission
 from kit.predict import predict
 from kit.runs import train
@@ -46,10 +47,11 @@ def demo(data=None, *, runs="runs", submissions="submissions", threads=1, say=pr
             predict(Path(runs) / name, data, split, out, report=lambda line: say(f"    {line}"))
             written.append(out)
             table += _judge(out, data, split, say)
-    say("")
+    board = _board(data, splits, submissions)
+    say(f"\n{board}")
     for line in format_table(table, identity):
         say(line)
-    _say_files(say, data, runs, identity, written)
+    _say_files(say, data, runs, submissions, identity, written)
     return table
 
 
@@ -63,19 +65,32 @@ def _sample(say):
     return SAMPLE
 
 
+def _answers(data, split):
+    """The file with a test split's runtimes, where the data set has one."""
+    file = home(find_root(data)) / "answers" / f"{split}.parquet"
+    return file if split == "test" and file.is_file() else None
+
+
+def _board(data, splits, submissions):
+    """Put the entries on the boards of their splits; the boards as Markdown."""
+    text = ""
+    for split in sorted(splits):
+        if split != "test" or _answers(data, split):
+            text = update(submissions, contest(data, split, _answers(data, split)), html=True)
+    return text
+
+
 def _judge(entry, data, split, say):
     """Check an entry strictly; score it where the split's runtimes are known."""
     track = tracks.TRACKS["runtime"]
-    answers = home(find_root(data)) / "answers" / f"{split}.parquet"
-    withheld = split == "test"
     truth = track.load(data, split, None, tracks.Options())
     submission = tracks.read_submission(entry / "submission.csv", truth, split)
     submission.problems.refuse(entry / "submission.csv", strict=True)
     say(f"    {entry / 'submission.csv'}: valid, {len(submission.rows)} rows")
-    if withheld and not answers.is_file():
-        return []
-    if withheld:
-        truth = track.load(data, split, answers, tracks.Options())
+    if split == "test":
+        if not _answers(data, split):
+            return []
+        truth = track.load(data, split, _answers(data, split), tracks.Options())
     return [{"entry": entry.name, **score_submission(submission, truth, split)}]
 
 
@@ -94,10 +109,11 @@ def format_table(rows, identity):
         yield f"{row['entry']:<{width}}  {row['score']:>7.4f}" + "".join(cells)
 
 
-def _say_files(say, data, runs, identity, written):
+def _say_files(say, data, runs, submissions, identity, written):
     say(f"\nwritten: {', '.join(str(Path(runs) / f'{identity.name}-{m}') for m in MODELS)}")
     for out in written:
         say(f"  {out}/: submission.csv, card.json, scores.parquet")
+    say(f"  {submissions}/leaderboard.md and leaderboard.html: the boards")
     say("\ntry next:")
     say(f"  python -m kit inspect {data}")
     say(f"  python -m kit train --model gbdt --features wide --data {data} --run runs/wide")

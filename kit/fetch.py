@@ -107,7 +107,7 @@ class Source:
     def _pause(self, error, attempt):
         pause = pause_before(error, attempt)
         if pause is None or attempt > self.retries:
-            raise explain(error, slug=self.slug, what=self.what) from None
+            raise explain(error, slug=self.slug, what=self.what, storage=True) from None
         if attempt > 1 or status_of(error):
             self.warn(f"no success yet while {self.what}; next attempt in {pause:.1f} s")
             time.sleep(pause)
@@ -248,8 +248,7 @@ def fetch(source, partial, report):
         os.fsync(file.fileno())
     if partial.stat().st_size != source.remote.size:
         raise InputError(f"{partial}: has {partial.stat().st_size} bytes instead of {source.remote.size}; is "
-                         "another "
-                         "download at work in this folder? Delete this file and run the command again.")
+                         "another download at work in this folder? Delete this file and run the command again.")
 
 
 def _write(file, piece):

@@ -118,13 +118,14 @@ def build(module, tuned=None, where="module"):
     computations = module.computations
     starts = np.cumsum([0] + [len(c.instructions) for c in computations])
     operands = [row for c, start in zip(computations, starts, strict=False) for row in _operands(c, start, where)]
-    calls = _calls(computations, module.entry_computation_id, where)
+    _has_entry(module, where)
+    calls = _calls(computations, where)
     node_feat, node_opcode = node_features(computations)
     computation = np.repeat(np.arange(len(computations), dtype=np.int32), np.diff(starts))
     return Module(
         name=_text(module.name), node_feat=node_feat, node_opcode=node_opcode,
-        edge_index=_edges(operands, calls, np.flatnonzero(node_feat[:, 0]), computation),
-        node_config_ids=_configurable(node_opcode, computation, calls), node_splits=_splits(computations, starts),
+        edge_index=edges(operands, calls, np.flatnonzero(node_feat[:, 0]), computation),
+        node_config_ids=configurable(node_opcode, computation, calls), node_splits=_splits(computations, starts),
         computation=computation, operands=operands, calls=calls, macs=_macs(computations, operands),
         runs=runs(tuned, where) if tuned else None)
 
@@ -165,17 +166,23 @@ def _acyclic(graph, what):
                          "from the framework that made it") from error
 
 
-def _calls(computations, entry, where):
+def _has_entry(module, where):
+    """A file that was cut off between two fields still decodes; its entry computation, the last one, is missing."""
+    entry, name = module.entry_computation_id, module.entry_computation_name
+    if ((entry and all(c.id != entry for c in module.computations))
+            or (name and all(c.name != name for c in module.computations))):
+        _broken(where, f"the entry computation {_text(name)!r} (id {entry}) is missing")
+
+
+def _calls(computations, where):
     """Called computations of every instruction, as numbers."""
     number = {c.id: i for i, c in enumerate(computations)}
-    if entry and entry not in number:
-        _broken(where, f"the entry computation (id {entry}) is missing")
     calls = []
     for c in computations:
         for node in c.instructions:
             missing = [i for i in node.called_computation_ids if i not in number]
             if missing:
-                _broken(where, f"instruction {_text(node.name)!r} calls a computation (id {missing[0]}) that is missing")
+                _broken(where, f"instruction {_text(node.name)!r} calls a missing computation (id {missing[0]})")
             calls.append([number[i] for i in node.called_computation_ids])
     callees = {i: set() for i in range(len(computations))}
     holder = (i for i, c in enumerate(computations) for _ in c.instructions)
@@ -187,7 +194,7 @@ def _calls(computations, entry, where):
     return calls
 
 
-def _edges(operands, calls, roots, computation):
+def edges(operands, calls, roots, computation):
     """Distinct (consumer, producer) pairs, sorted; a caller's producers include the roots of what it calls."""
     root = dict(zip(computation[roots].tolist(), roots.tolist(), strict=True))
     pairs = {(u, v) for u, row in enumerate(operands) for v in row}
@@ -195,7 +202,7 @@ def _edges(operands, calls, roots, computation):
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
 
 
-def _configurable(opcode, computation, calls):
+def configurable(opcode, computation, calls):
     """Convolutions, dots and reshapes; those inside fusions take the layouts that the fusion gets."""
     fused = {c for node in np.flatnonzero(opcode == OPCODE_IDS["fusion"]) for c in calls[node]}
     free = ~np.isin(computation, sorted(fused))

@@ -11,8 +11,11 @@ import threading
 import time
 from functools import cached_property
 
+import requests
+
 from evaluation.errors import InputError
 from kit import credentials
+from kit.kaggle_errors import explain, pause_before, status_of
 
 COMPETITION = "predict-ai-model-runtime"
 _NOISY = ("KAGGLE_API_TOKEN", "KAGGLE_API_V1_TOKEN", "VERBOSE", "VERBOSE_OUTPUT")
@@ -93,8 +96,7 @@ def load_package():
             raise InputError(f"the kaggle package cannot be imported ({error}); install it: "
                              "python -m pip install 'kaggle>=2.2.5' six") from error
     if not hasattr(KaggleApi, "build_kaggle_client"):
-        raise InputError("the kaggle package is too old; bring it up to date: python -m pip install --upgrade "
-                         "kaggle")
+        raise InputError("the kaggle package is too old; bring it up to date: python -m pip install --upgrade kaggle")
     return KaggleApi
 
 
@@ -141,23 +143,17 @@ class Kaggle:
             raise self._refused() from None
 
     def _refused(self):
-        return InputError(f"Kaggle does not accept the credentials from {self.credentials.source}: expired, "
-                          "revoked "
-                          f"or cut short when copied. Make new ones at {credentials.SETTINGS_PAGE} -> API (or: "
-                          "kaggle "
+        return InputError(f"Kaggle does not accept the credentials from {self.credentials.source}: expired, revoked or "
+                          f"cut short when copied. Make new ones at {credentials.SETTINGS_PAGE} -> API (or: kaggle "
                           "auth login) and put them in the same place.")
 
     def explain(self, error, what):
         """`InputError` for whatever went wrong while doing `what`; see `kit.kaggle_errors.explain`."""
-        from kit.kaggle_errors import explain
-
         return explain(error, slug=self.slug, what=what, source=self.credentials.source,
                        secrets=self.credentials.secrets)
 
     def _call(self, what, function, *arguments, repeatable=True):
         """Call into the package: contained, within the time-out, repeated with back-off where that may help."""
-        from kit.kaggle_errors import pause_before, status_of
-
         attempt = 0
         while True:
             attempt += 1
@@ -167,16 +163,14 @@ class Kaggle:
                 raise
             except Exception as error:  # the package raises whatever it likes, bare Exception included
                 pause = pause_before(error, attempt)
-                unsafe = not repeatable and status_of(error) != 429
-                if attempt > self.retries or pause is None or unsafe or not _of_network(error):
+                safe = isinstance(error, requests.RequestException) and (repeatable or status_of(error) == 429)
+                if not safe or pause is None or attempt > self.retries:
                     raise self.explain(error, what) from None
                 self.warn(f"no success yet while {what}; next attempt in {pause:.1f} s")
                 time.sleep(pause)
 
     def _bounded(self, function, *arguments):
         """Run `function` in a thread that is left behind when it does not answer in time."""
-        import requests
-
         result = {}
 
         def work():
@@ -195,18 +189,23 @@ class Kaggle:
             raise result["error"]
         return result["value"]
 
-    def _request(self, what, method, kind, *, repeatable=True, **fields):
+    def _request(self, what, method, kind, *, repeatable=True, none_if=None, **fields):
         """One call of the competition service: `kind` names the request's class, `fields` are set on it."""
-        api = self._api
         from kagglesdk.competitions.types import competition_api_service as types
 
+        api = self._api
         request = getattr(types, kind)()
         for name, value in fields.items():
             setattr(request, name, value)
 
         def send():
             with api.build_kaggle_client() as client:
-                return getattr(client.competitions.competition_api_client, method)(request)
+                try:
+                    return getattr(client.competitions.competition_api_client, method)(request)
+                except requests.HTTPError as error:
+                    if none_if is None or status_of(error) != none_if:
+                        raise
+                    return None
 
         return self._call(what, send, repeatable=repeatable)
 
@@ -228,8 +227,9 @@ class Kaggle:
                              competition_name=self.slug, page_size=count).submissions
 
     def submission(self, ref):
-        """One submission with its status and scores."""
-        return self._request("asking for the score", "get_submission", "ApiGetSubmissionRequest", ref=int(ref))
+        """One submission with its status and scores, or None where Kaggle does not know it (yet)."""
+        return self._request("asking for the score", "get_submission", "ApiGetSubmissionRequest", ref=int(ref),
+                             none_if=404)
 
     def start_upload(self, name, size, modified):
         """Where to upload a submission of `size` bytes to, and the token that stands for it afterwards."""
@@ -255,8 +255,3 @@ class Kaggle:
                 break
         return scores
 
-
-def _of_network(error):
-    import requests
-
-    return isinstance(error, (requests.RequestException, ConnectionError))

@@ -1,6 +1,7 @@
 """What went wrong with Kaggle, the network or the disk, and what to do next: one paragraph each."""
 
 import errno
+import json
 import re
 
 import requests
@@ -14,6 +15,10 @@ FULL, NO_PERMISSION = (errno.ENOSPC, errno.EDQUOT), (errno.EACCES, errno.EPERM, 
 LONGEST_PAUSE = 300.0  # seconds that we are willing to wait when Kaggle asks for a pause
 
 
+class Unanswered(InputError):
+    """A request may or may not have had its effect: no answer came, or a server failed on the way."""
+
+
 class Truncated(requests.RequestException):
     """A body ended before its announced length."""
 
@@ -23,6 +28,9 @@ class WrongLength(requests.RequestException):
 
 
 _STATUS = {
+    400: """\
+Kaggle refused the request (400) while {what}. For submissions that means as a rule that you have not joined the
+competition: press "Late Submission" on {page} once, in a browser, and accept its rules there.""",
     401: """\
 Kaggle does not accept the credentials from {source} (401): expired, revoked, or replaced by a newer
 token. Make a new one at {settings} -> API and put it where the old one was. While {source} holds
@@ -48,6 +56,9 @@ lost. {again} Whether they know: https://status.kaggle.com"""
 _OTHER_STATUS = """\
 Kaggle refused a request ({status} while {what}). Check that {slug!r} is the competition you mean and
 that the kaggle package is up to date: python -m pip install --upgrade kaggle"""
+_STORAGE = """\
+the server that holds the file refused the request ({status}) while {what}. If it is Kaggle's storage: its addresses
+are valid for a limited time, so a wrong clock or a proxy that rewrites addresses can be the reason. {again}"""
 _LENGTH = """\
 the server's file has another length than it announced, while {what}: {error}. It was probably replaced
 just now; nothing of it was put in place. {again}"""
@@ -130,7 +141,7 @@ def redact(text, secrets=()):
     return re.sub(r"\?[^\s'\")>]+", "?***", text)
 
 
-def explain(error, *, slug, what, source="the place where they were found", secrets=()):
+def explain(error, *, slug, what, source="the place where they were found", secrets=(), storage=False):
     """Turn a failure into an `InputError` that says what to do next.
 
     Parameters
@@ -145,6 +156,8 @@ def explain(error, *, slug, what, source="the place where they were found", secr
         Where the credentials came from.
     secrets : sequence of str
         Never shown.
+    storage : bool
+        Whether the server is one that holds files: a refusal of its says nothing about rules or tokens.
 
     Returns
     -------
@@ -157,15 +170,18 @@ def explain(error, *, slug, what, source="the place where they were found", secr
     if status is not None:
         asked = pause_asked(error)
         template = _STATUS.get(status) or (_SERVER if status >= 500 else _OTHER_STATUS)
-        return InputError(template.format(
+        if storage and status < 500 and status != 429:
+            template = _STORAGE
+        return (Unanswered if status >= 500 else InputError)(template.format(
             status=status, slug=slug, what=what, source=source, settings=SETTINGS_PAGE, again=AGAIN,
             page=f"https://www.kaggle.com/competitions/{slug}",
             pause=f", for {asked:.0f} seconds" if asked else ""))
     if isinstance(error, OSError) and not isinstance(error, requests.RequestException):
         return of_disk(error)
-    template = _of_network(error) if isinstance(error, (requests.RequestException, ProtocolError)) else _PACKAGE
-    return InputError(template.format(what=what, again=AGAIN, kind=type(error).__name__,
-                                      error=redact(str(error), secrets)[:300]))
+    network = isinstance(error, (requests.RequestException, ProtocolError, json.JSONDecodeError))
+    template = _of_network(error) if network else _PACKAGE
+    return (Unanswered if network else InputError)(template.format(what=what, again=AGAIN, kind=type(error).__name__,
+                                                                   error=redact(str(error), secrets)[:300]))
 
 
 def _causes(error):
@@ -186,7 +202,7 @@ def _of_network(error):
         return _LENGTH
     if isinstance(error, Truncated) or kinds & {IncompleteRead, requests.exceptions.ChunkedEncodingError}:
         return _CUT
-    if isinstance(error, requests.exceptions.JSONDecodeError):
+    if isinstance(error, json.JSONDecodeError):
         return _NOT_KAGGLE
     if isinstance(error, requests.exceptions.SSLError):
         return _TLS

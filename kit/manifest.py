@@ -105,8 +105,7 @@ def read_manifest(root):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: cannot be read ({error}); delete it and run the download again, which finds "
-                         "what "
-                         "is in place") from None
+                         "what is in place") from None
     return record
 
 
@@ -170,9 +169,8 @@ def _unfinished(folder, state):
     names = wrong(folder, [(m.name, m.size, m.crc) for m in state.members])
     kept = sum(f.stat().st_size for f in Path(folder, WORK).glob("*.zip*"))
     return Completeness("incomplete", names, f"an unfinished download: {len(names)} of {len(state.members)} "
-                                             "files are "
-                        f"missing, {kept} of {state.size} bytes of the archive are here; run "
-                        f"python -m kit download --data {folder} again to go on")
+                                             f"files are missing, {kept} of {state.size} bytes of the archive are "
+                                             f"here; run python -m kit download --data {folder} again to go on")
 
 
 def _finished(folder, record):

@@ -22,8 +22,7 @@ class Corrupt(InputError):
 
     def __init__(self, member, problem):
         super().__init__(f"archive member {member.name!r}: {problem}. The archive is damaged or was tampered "
-                         "with; "
-                         "nothing of this member was put in place. Delete the archive and fetch it again.")
+                         "with; nothing of this member was put in place. Delete the archive and fetch it again.")
         self.member = member
 
 
@@ -67,8 +66,7 @@ def safe_name(name):
 
 def _refuse(name, problem):
     raise InputError(f"archive member {name!r}: {problem}. No archive of the competition holds such a member: "
-                     "this "
-                     "one was tampered with, so none of it was unpacked. Delete it and fetch it again from "
+                     "this one was tampered with, so none of it was unpacked. Delete it and fetch it again from "
                      "Kaggle.")
 
 

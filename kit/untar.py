@@ -25,8 +25,7 @@ def tar_names(collections):
 
 def _refuse(archive, name, problem):
     raise InputError(f"{archive}: member {name!r} {problem}. The authors' archives hold no such member: this one "
-                     "was "
-                     "tampered with, so none of it was unpacked. Delete it and fetch it again.")
+                     "was tampered with, so none of it was unpacked. Delete it and fetch it again.")
 
 
 def tar_members(archive):
@@ -112,8 +111,7 @@ def _check_npz(file, name, archive):
         bad = "the whole file"
     if bad:
         raise InputError(f"{archive}: member {name!r} is damaged ({bad}: wrong CRC); nothing of it was put in "
-                         "place. "
-                         "Delete the archive and fetch it again.")
+                         "place. Delete the archive and fetch it again.")
 
 
 def from_tars(job, origin):

@@ -212,3 +212,9 @@ def test_blending_refuses_other_splits(data, tmp_path, entry):
 
 def test_constant_scores_scale_to_zero():
     np.testing.assert_array_equal(rankers.min_max([3.0, 3.0]), [0, 0])
+
+
+def test_a_ranker_that_learns_nothing_needs_no_labels(data, tmp_path):
+    record = fit(data, tmp_path / "run", model="heuristic")
+    assert not record["skipped"]
+    assert len(record["collections"]) == 5

@@ -5,7 +5,7 @@ import importlib
 import os
 import platform
 
-BENCHES = {"reading": "kit.bench.reading", "scoring": "evaluation.bench"}
+BENCHES = {"reading": "kit.bench.reading", "unpacking": "kit.bench.unpacking", "scoring": "evaluation.bench"}
 
 
 def main():

@@ -12,7 +12,8 @@ PARAMETER, FUSION, REDUCE = 63, 41, 70
 OPCODE_GROUPS = {
     "convolution": (26,), "dot": (34,), "reduce": (70, 72), "broadcast": (13,), "copy": (27,), "reshape": (75, 11),
     "transpose": (98,), "concatenate": (22,), "slice": (92, 35, 36), "pad": (62,), "select": (83, 84),
-    "transcendental": (37, 38, 50, 51, 66, 81, 94, 96, 107), "convert": (25,), "arithmetic": (2, 32, 57, 58, 59, 95),
+    "transcendental": (37, 38, 50, 51, 66, 81, 94, 96, 107), "convert": (25,),
+    "arithmetic": (2, 32, 57, 58, 59, 95),
 }
 UNIT = physics.LANES * physics.SUBLANES  # elements of one unit of volume where two axes are cut
 
@@ -204,8 +205,9 @@ class Kernel:
 
     def aggregates(self):
         """Constants of the kernel: logarithms of sizes, arithmetic a byte, opcode counts."""
-        opcodes, total = self.graph.node_opcode, self.parameter_bytes + self._bytes(self.output_node)
+        opcodes, work = self.graph.node_opcode, self.work.sum()
+        output = self._bytes(self.output_node)
         found = {"nodes": np.log(len(opcodes)), "parameter_bytes": np.log1p(self.parameter_bytes),
-                 "output_elements": 0.0 if self.output_node is None else np.log1p(prod(self.sizes[self.output_node])),
-                 "arithmetic": np.log1p(self.work.sum()), "intensity": np.log1p(self.work.sum() / max(1.0, total))}
+                 "output_bytes": np.log1p(output), "arithmetic": np.log1p(work),
+                 "intensity": np.log1p(work / max(1.0, self.parameter_bytes + output))}
         return found | {f"opcodes_{g}": float(np.isin(opcodes, ids).sum()) for g, ids in OPCODE_GROUPS.items()}

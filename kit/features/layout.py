@@ -5,17 +5,17 @@ import polars as pl
 from scipy.stats import rankdata
 
 from kit.features.choices import find_choices
-from kit.features.program import KINDS, OPERAND_NAMES, Program
+from kit.features.program import KINDS, OPERAND_NAMES, Program, rarity, unusual
 from kit.graphs import distinct_configs
 
 # +1: larger means slower, -1: larger means faster. What holds on a TPU whatever the program.
 PHYSICAL = {
     "arithmetic_padding": 1, "arithmetic_padding_rank": 1, "idle_lanes": 1, "unusual_arithmetic": 1,
-    "output_padding": 1, "output_padding_rank": 1,
+    "rare_arithmetic": 1,
 }
 PROGRAM = ("nodes", "configurable", "arithmetic", "convolution_share", "dot_share", "reshape_share")
 WIDE = (
-    *PHYSICAL,
+    *PHYSICAL, "output_padding", "output_padding_rank",
     *(f"{kind}_{operand}_padding" for kind in KINDS for operand in OPERAND_NAMES),
     *(f"{kind}_{operand}_minor_size" for kind in KINDS for operand in OPERAND_NAMES),
     *(f"{kind}_{operand}_usual" for kind in KINDS for operand in OPERAND_NAMES),
@@ -87,24 +87,24 @@ def scaled_rank(amount):
 
 def _physical(program, choices):
     arithmetic = program.summed(choices, 0, program.padded_work)
-    output = program.summed(choices, 0, program.output_bytes)
     total = max(1.0, program.work.sum())
     return {
         "arithmetic_padding": excess(arithmetic), "arithmetic_padding_rank": scaled_rank(arithmetic),
         "idle_lanes": program.paired(choices, program.idle_lanes()) / total,
-        "unusual_arithmetic": program.unusual(choices, 0, program.work) / total,
-        "output_padding": excess(output), "output_padding_rank": scaled_rank(output),
+        "unusual_arithmetic": program.by_count(choices, 0, program.work, unusual) / total,
+        "rare_arithmetic": program.by_count(choices, 0, program.work, rarity) / total,
     }
 
 
 def _wide(program, choices, graph):
-    found = {}
+    output = program.summed(choices, 0, program.output_bytes)
+    found = {"output_padding": excess(output), "output_padding_rank": scaled_rank(output)}
     for k, kind in enumerate(KINDS):
         mine = program.kind == k
         for o, operand in enumerate(OPERAND_NAMES):
             found[f"{kind}_{operand}_padding"] = excess(program.summed(choices, o, program.padded(o), mine))
             found[f"{kind}_{operand}_minor_size"] = program.mean(choices, o, program.minor_size(o), mine)
-            found[f"{kind}_{operand}_usual"] = 1 - program.unusual(choices, o, mine * 1.0) / max(1, mine.sum())
+            found[f"{kind}_{operand}_usual"] = 1 - program.by_count(choices, o, mine, unusual) / max(1, mine.sum())
         found[f"{kind}_default"] = program.mean(choices, 0, lambda node, layout: 1.0 * (not layout), mine)
     for o, operand in enumerate(OPERAND_NAMES[1:], 1):
         found[f"arithmetic_{operand}_padding"] = excess(program.summed(choices, o, program.weighted_padding(o)))

@@ -12,10 +12,20 @@ OPCODES = (physics.CONVOLUTION, physics.DOT, physics.RESHAPE)
 OPERAND_NAMES = ("output", "input", "kernel")
 MOST_VISITED = 64  # nodes of an elementwise chain that are looked through
 # Opcodes whose output has their operands' shape and takes any layout alike: a copy can be put before or after.
-ELEMENTWISE = frozenset((1, 2, 7, 15, 17, 20, 21, 25, 30, 32, 37, 38, 40, 49, 50, 51, 52, 53, 54, 55, 57, 58, 59, 60,
-                         66, 71, 73, 80, 81, 83, 87, 88, 89, 90, 91, 94, 95, 96, 103, 107, 118, 120))
+ELEMENTWISE = frozenset((1, 2, 7, 15, 17, 20, 21, 25, 30, 32, 37, 38, 40, 49, 50, 51, 52, 53, 54, 55, 57, 58, 59,
+                         60, 66, 71, 73, 80, 81, 83, 87, 88, 89, 90, 91, 94, 95, 96, 103, 107, 118, 120))
 
 padded_elements = lru_cache(maxsize=1 << 16)(physics.padded_elements)
+
+
+def unusual(count):
+    """One for every layout but the file's most frequent one (the first of them)."""
+    return 1.0 * (np.arange(len(count)) != np.argmax(count))
+
+
+def rarity(count):
+    """How much rarer a layout is than the file's most frequent one, as a logarithm; 0 for that one."""
+    return np.log(count.max() / count)
 
 
 class Program:
@@ -111,12 +121,11 @@ class Program:
         """Mean of a value over the nodes marked in `mine`; 0 where there are none."""
         return self.summed(choices, operand, value, mine) / max(1, mine.sum())
 
-    def unusual(self, choices, operand, weight):
-        """Sum of the weights of nodes whose operand's layout is not the file's most frequent one."""
+    def by_count(self, choices, operand, weight, value):
+        """Sum of weight x value, a function of how many configurations take each layout: float64, shape (c,)."""
         tables = defaultdict(float)
         for node in range(len(self.ids)):
-            count = choices.count[3 * node + operand]
-            tables[choices.of_slot[node, operand]] += weight[node] * (np.arange(len(count)) != np.argmax(count))
+            tables[choices.of_slot[node, operand]] += weight[node] * value(choices.count[3 * node + operand])
         return choices.column(tables)
 
     def paired(self, choices, terms):
@@ -124,7 +133,8 @@ class Program:
         tables = defaultdict(float)
         for first, second, value in terms:
             pair = choices.of_slot.flat[first], choices.of_slot.flat[second]
-            tables[pair] += np.array([[value(a, b) for b in choices.layouts[second]] for a in choices.layouts[first]])
+            layouts, others = choices.layouts[first], choices.layouts[second]
+            tables[pair] += np.array([[value(a, b) for b in others] for a in layouts])
         total = np.zeros(choices.index.shape[1])
         for (a, b), values in tables.items():
             total += values[choices.index[a] if a >= 0 else 0, choices.index[b] if b >= 0 else 0]

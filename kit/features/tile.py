@@ -17,7 +17,7 @@ RATIOS = tuple(f"{part}_ratio_{axis}" for part in BOUNDS[:2] for axis in range(6
 WIDE = (
     *PHYSICAL, *CONFIG, *RATIOS, "output_tiles", "contraction_steps", "output_waste", "kernel_waste",
     "minor_run", "output_tile_share", "kernel_tile_share",
-    "nodes", "output_elements", "parameter_bytes", "arithmetic", "intensity",
+    "nodes", "output_bytes", "parameter_bytes", "arithmetic", "intensity",
     *(f"opcodes_{group}" for group in OPCODE_GROUPS),
 )
 MONOTONE = {"physical": {k: v for k, v in PHYSICAL.items() if v}, "wide": {"modelled_time": 1}}
@@ -61,7 +61,7 @@ def modelled_time(graph):
 
 
 def _time(kernel):
-    fill = 2 * kernel.tile_bytes / BANDWIDTH  # nothing overlaps with the first tile's way in and the last one's out
+    fill = 2 * kernel.tile_bytes / BANDWIDTH  # the first tile's way in and the last one's out overlap with nothing
     return kernel.traffic / BANDWIDTH + kernel.steps * STEP + kernel.runs * RUN + fill
 
 

@@ -79,9 +79,8 @@ def sample_rows(graph, rows, rng):
     median = (runtime[order[low]] + runtime[order[high]]) / 2
     picked = np.arange(len(median))
     if len(median) > rows:
-        edges = np.linspace(0, len(median), rows + 1)
-        strata = np.minimum((edges[:-1] + rng.random(rows) * np.diff(edges)).astype(np.int64), len(median) - 1)
-        picked = np.unique(np.argsort(median, kind="stable")[strata])
+        edges = np.arange(rows + 1) * len(median) // rows
+        picked = np.sort(np.argsort(median, kind="stable")[rng.integers(edges[:-1], edges[1:])])
     return distinct.first[picked], median[picked]
 
 

@@ -21,6 +21,8 @@ def tile_scores(graph):
 class _Fixed:
     """What rankers without parameters share: there is nothing to fit, and a name to save."""
 
+    learns = False  # so that no collection is skipped for want of labels
+
     def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1):
         """Learn nothing."""
 
@@ -53,7 +55,7 @@ class Heuristic(_Fixed):
 
 
 class Analytic(_Fixed):
-    """Layouts: the least arithmetic first, each node's weighted by the padding of its output. Tiles: work per step."""
+    """Layouts: the least arithmetic, each node's times the padding of its output. Tiles: a modelled time."""
 
     def scores(self, graph):
         """Modelled time of every configuration, in units of its own; float64, shape (c,)."""

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from evaluation import board, columns, landmarks
 from evaluation.collections import COLLECTIONS
 from evaluation.halves import divide
+from evaluation.markdown import render
+from evaluation.page import page
 from evaluation.search_view import complete, excess, rank_pairs
 
 CARD = {"entry": "x", "train_seconds": 3.0, "predict_seconds": 0.5}
@@ -88,6 +90,18 @@ def test_the_private_half_shows_only_when_revealed():
     shown = board.make([a, b], {}, reveal=True)
     assert [s.private["place"] for s in shown.standings] == [2, 1]
     assert shown.standings[0].private["score"] == pytest.approx(0.1 / 5)
+
+
+def test_boards_do_not_depend_on_the_private_half():
+    ids = [f"tile:xla:t{i}" for i in range(9)]
+    public, _ = divide(ids, lambda id: "tile:xla")
+    texts = set()
+    for private in (0.25, 0.75):
+        row = record("a", {id: 0.5 if id in public else private for id in ids})
+        made, shown = board.make([row], {}), board.make([row], {}, reveal=True)
+        texts.add(render([made], {}, "0" * 64) + page([made], {}, "0" * 64))
+        assert all(f"{private / 5:.4f} (place 1)" in text([shown], {}, "0" * 64) for text in (render, page))
+    assert len(texts) == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 99)), unique=True, min_size=1))

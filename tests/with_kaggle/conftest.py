@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from archives import KEY, REFRESH, SECRETS, TOKEN, make_archive, zipped
-from kaggle_server import Competition, StandIn
+
+from tests.kaggle_server import Competition, StandIn
+from tests.with_kaggle.archives import KEY, REFRESH, SECRETS, TOKEN, make_archive, zipped
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DRIVER = Path(__file__).with_name("driver.py")
@@ -46,45 +47,57 @@ def home(tmp_path):
     return folder
 
 
+@pytest.fixture(scope="session")
+def driver():
+    """A process that runs commands of the kit in forked children: see ``driver.py``."""
+    process = subprocess.Popen([sys.executable, DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               encoding="utf-8", cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+    yield process
+    process.stdin.close()
+    process.wait(20)
+
+
 class Runner:
     """Runs the kit against the stand-in, and keeps everything it prints for the search for tokens."""
 
-    def __init__(self, server, home):
-        self.server, self.home, self.outputs = server, home, []
+    def __init__(self, server, home, driver):
+        self.server, self.home, self.driver, self.outputs = server, home, driver, []
 
-    def environment(self, extra):
-        """The environment of the process, with nothing of the developer's own Kaggle settings."""
+    def environment(self, extra=None):
+        """The environment of the command, with nothing of the developer's own Kaggle settings."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith("KAGGLE_") and "proxy" not in k.lower()}
         found = {**clean, "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1",
                  **self.server.environment(self.home), **(extra or {})}
         return {k: v for k, v in found.items() if v is not None}
 
-    def __call__(self, *arguments, env=None, check=None, timeout=120):
-        """``python -m kit ARGUMENTS`` in a process of its own."""
-        done = subprocess.run([sys.executable, "-m", "kit", *map(str, arguments)], check=False,
-                              capture_output=True, text=True, encoding="utf-8", timeout=timeout, cwd=REPOSITORY,
-                              env=self.environment(env))
+    def _kept(self, command, done, check):
         self.outputs.append(done.stdout + done.stderr)
         assert "Traceback" not in done.stderr, done.stderr
         if check is not None:
-            assert done.returncode == check, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == check, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
-    def steps(self, steps, timeout=300):
-        """Many commands through ``driver.py``: results with ``status`` and ``output``."""
-        done = subprocess.run([sys.executable, DRIVER], input=json.dumps(steps), check=False, capture_output=True,
-                              text=True, encoding="utf-8", timeout=timeout, cwd=REPOSITORY,
-                              env=self.environment(None))
-        assert done.returncode == 0, done.stderr
-        results = json.loads(done.stdout)
-        self.outputs += [done.stderr, *(one["output"] for one in results)]
-        return results
+    def __call__(self, *arguments, env=None, check=None, kill=None):
+        """``python -m kit ARGUMENTS`` in a forked child of the driver; `kill` is a phase and a count of bytes."""
+        argv = [str(one) for one in arguments]
+        step = {"argv": argv, "env": self.environment(env), "kill": kill}
+        print(json.dumps(step), file=self.driver.stdin, flush=True)
+        result = json.loads(self.driver.stdout.readline())
+        done = subprocess.CompletedProcess(argv, result["status"], result["stdout"], result["stderr"])
+        return self._kept(argv, done, -9 if kill and check is None else check)
+
+    def process(self, *arguments, env=None, check=None):
+        """The same in a fresh interpreter, as a user starts it."""
+        done = subprocess.run([sys.executable, "-m", "kit", *map(str, arguments)], check=False,
+                              capture_output=True, text=True, encoding="utf-8", timeout=120, cwd=REPOSITORY,
+                              env=self.environment(env))
+        return self._kept(arguments, done, check)
 
 
 @pytest.fixture
-def kit(kaggle, home, tmp_path):
+def kit(kaggle, home, driver, tmp_path):
     """A `Runner`; when the test is over, no fake token may be in anything that was printed or written."""
-    runner = Runner(kaggle, home)
+    runner = Runner(kaggle, home, driver)
     yield runner
     own = home.resolve()
     written = [path.read_bytes() for path in tmp_path.rglob("*")

@@ -3,16 +3,19 @@
 import json
 import random
 import re
+import shutil
 import tarfile
 
 import numpy as np
 import pytest
-from archives import TOKEN, npz, tar_of, tree_of, zipped
-from kaggle_server import Competition, Fault
 
 import kit.download
 from evaluation.collections import COLLECTIONS, SPLITS
 from kit.download import missing
+from kit.inspect import inspect
+from tests.builders import save_data_set
+from tests.kaggle_server import Competition, Fault
+from tests.with_kaggle.archives import TOKEN, npz, tar_of, tree_of, zipped
 
 POINTS = 20
 
@@ -28,14 +31,18 @@ def served(log):
     return sum(entry["sent"] for entry in log if entry["kind"] == "blob" and entry["range"])
 
 
-def steps_for(names, tmp_path, **more):
-    """One download a competition, each into a folder of its own."""
-    return [{"argv": ["download", "--data", str(tmp_path / name), "--competition", name], **more} for name in names]
+@pytest.fixture
+def fetch(kit, tmp_path):
+    """Download a competition of the stand-in into a folder of the same name."""
+    def run(name="small", *more, **options):
+        return kit("download", "--data", tmp_path / name, "--competition", name, *more, **options)
+
+    return run
 
 
 def test_whole_archive_lands_byte_identical_and_is_on_record(kit, kaggle, files, tmp_path):
     data = tmp_path / "data"
-    done = kit("download", "--data", data, "--competition", "small", check=0)
+    done = kit.process("download", "--data", data, "--competition", "small", check=0)
     assert tree_of(data) == files
     assert "free on the disk" in done.stdout
     before = len(kaggle.log)
@@ -44,86 +51,83 @@ def test_whole_archive_lands_byte_identical_and_is_on_record(kit, kaggle, files,
     assert len(kaggle.log) == before
 
 
-def test_cut_at_random_positions_resumes_and_ends_byte_identical(kit, kaggle, archive, files, tmp_path):
+def test_cut_at_random_positions_resumes_and_ends_byte_identical(fetch, kaggle, archive, files, tmp_path):
     generator = random.Random(20)
-    positions = sorted(generator.randrange(1, len(archive)) for _ in range(POINTS))
-    for i, position in enumerate(positions):
-        kaggle.competitions[f"cut-{i}"] = Competition(archive, faults=[Fault("cut", cut=position)])
-    results = kit.steps(steps_for([f"cut-{i}" for i in range(POINTS)], tmp_path))
-    for i, result in enumerate(results):
-        competition = kaggle.competitions[f"cut-{i}"]
-        assert result["status"] == 0, result["output"]
+    for i in range(POINTS):
+        competition = Competition(archive, faults=[Fault("cut", cut=generator.randrange(1, len(archive)))])
+        kaggle.competitions["cut"] = competition
+        fetch("cut", check=0)
         assert competition.faults[0].times == 0, "the cut was not reached"
-        assert tree_of(tmp_path / f"cut-{i}") == files
-        assert (tmp_path / f"cut-{i}" / ".download" / f"cut-{i}.zip").read_bytes() == archive
+        assert tree_of(tmp_path / "cut") == files
+        assert (tmp_path / "cut" / ".download" / "cut.zip").read_bytes() == archive
         assert served(competition.log) < 2 * len(archive), "a cut download began anew"
+        shutil.move(tmp_path / "cut", tmp_path / f"done-{i}")
 
 
-def test_killed_while_fetching_goes_on_from_the_bytes_that_are_there(kit, kaggle, archive, files, tmp_path):
+def test_killed_while_fetching_goes_on_from_the_bytes_that_are_there(fetch, kaggle, archive, files, tmp_path):
     generator = random.Random(21)
-    limits = sorted(generator.randrange(1, len(archive)) for _ in range(POINTS))
-    steps, names = [], [f"kill-{i}" for i in range(POINTS)]
-    for name, limit in zip(names, limits, strict=True):
-        kaggle.competitions[name] = Competition(archive)
-        steps += steps_for([name], tmp_path, kill=["download", limit]) + steps_for([name], tmp_path)
-    results = kit.steps(steps)
-    for i, name in enumerate(names):
-        killed, ended = results[2 * i:2 * i + 2]
-        assert killed["status"] == -9
-        assert ended["status"] == 0, ended["output"]
-        assert tree_of(tmp_path / name) == files
-        starts = range_starts(kaggle.competitions[name].log)
-        last_fetch = [s for s in starts if s < limits[i] or s == starts[-1]][-1]
-        assert last_fetch >= limits[i], "bytes that were on disk were fetched again"
+    for i in range(POINTS):
+        limit = generator.randrange(1, len(archive))
+        kaggle.competitions["kill"] = competition = Competition(archive)
+        fetch("kill", kill=["download", limit])
+        here = (tmp_path / "kill" / ".download" / "kill.zip.partial").stat().st_size
+        assert here >= limit
+        competition.log.clear()
+        fetch("kill", check=0)
+        assert tree_of(tmp_path / "kill") == files
+        assert min(range_starts(competition.log)) >= here, "bytes that were on disk were fetched again"
+        shutil.move(tmp_path / "kill", tmp_path / f"done-{i}")
 
 
-def test_killed_while_unpacking_ends_complete_without_the_network(kit, kaggle, archive, files, tmp_path):
+def test_killed_while_unpacking_ends_complete_without_the_network(fetch, kaggle, files, tmp_path):
     generator = random.Random(22)
     total = sum(map(len, files.values()))
-    limits = sorted(generator.randrange(1, total) for _ in range(POINTS))
-    steps, names = [], [f"kill-{i}" for i in range(POINTS)]
-    for name, limit in zip(names, limits, strict=True):
-        kaggle.competitions[name] = Competition(archive)
-        steps += steps_for([name], tmp_path, kill=["unpack", limit]) + steps_for([name], tmp_path)
-    results = kit.steps(steps)
-    for i, name in enumerate(names):
-        killed, ended = results[2 * i:2 * i + 2]
-        assert killed["status"] == -9
-        assert ended["status"] == 0, ended["output"]
-        assert tree_of(tmp_path / name) == files
-        whole = [entry for entry in kaggle.competitions[name].log if entry["range"] and "bytes=0-" in entry["range"]]
-        assert len(whole) == 1, "an archive that was here was fetched again"
+    for i in range(POINTS):
+        fetch(kill=["unpack", generator.randrange(1, total)])
+        before = len(kaggle.log)
+        fetch(check=0)
+        assert len(kaggle.log) == before, "an archive that was here was asked for again"
+        assert tree_of(tmp_path / "small") == files
+        shutil.move(tmp_path / "small", tmp_path / f"done-{i}")
+
+
+def test_killed_while_unpacking_from_afar_fetches_no_finished_file_again(fetch, kaggle, files, tmp_path):
+    generator = random.Random(23)
+    wanted = {name: data for name, data in files.items() if "/layout/" not in name}
+    total = sum(map(len, wanted.values()))
+    for i in range(3):
+        fetch("small", "--collection", "tile:xla", kill=["unpack", generator.randrange(1, total)])
+        there = list((tmp_path / "small").rglob("*.npz"))
+        log = kaggle.competitions["small"].log
+        log.clear()
+        fetch("small", "--collection", "tile:xla", check=0)
+        assert tree_of(tmp_path / "small") == wanted
+        assert min(range_starts(log)) >= sum(path.stat().st_size for path in there)
+        shutil.move(tmp_path / "small", tmp_path / f"done-{i}")
 
 
 @pytest.mark.parametrize("phase", ["download", "unpack"])
-def test_killed_run_is_reported_as_incomplete_and_no_file_is_half(kit, kaggle, files, tmp_path, phase):
-    data = tmp_path / "small"
-    limit = sum(map(len, files.values())) // 2
-    kit.steps(steps_for(["small"], tmp_path, kill=[phase, limit]))
-    found = missing(data)
+def test_killed_run_is_reported_as_incomplete_and_no_file_is_half(fetch, files, tmp_path, phase):
+    fetch(kill=[phase, sum(map(len, files.values())) // 2])
+    found = missing(tmp_path / "small")
     assert found.status == "incomplete"
     assert "run python -m kit download" in found.text
-    present = {name: data_ for name, data_ in tree_of(data).items() if not name.rpartition("/")[2].startswith(".")}
+    present = {name: data for name, data in tree_of(tmp_path / "small").items() if not name.endswith(".part")}
     assert all(files[name] == content for name, content in present.items())
     assert sorted(found.missing) == sorted(set(files) - set(present))
-    assert not (data / "download.json").exists()
+    assert not (tmp_path / "small" / "download.json").exists()
+    assert inspect(tmp_path / "small") == found.text
 
 
-def test_killed_while_the_archive_is_deleted_on_the_go(kit, kaggle, files, tmp_path):
+def test_archive_that_is_deleted_on_the_go_shrinks_and_survives_kills(fetch, archive, files, tmp_path):
     total = sum(map(len, files.values()))
-    for i in range(3):
-        kaggle.competitions[f"kill-{i}"] = Competition(kaggle.competitions["small"].archive)
-        argv = ["download", "--data", str(tmp_path / f"kill-{i}"), "--competition", f"kill-{i}", "--delete-archive"]
-        killed, ended = kit.steps([{"argv": argv, "kill": ["unpack", total * (i + 1) // 4]}, {"argv": argv}])
-        assert (killed["status"], ended["status"]) == (-9, 0), ended["output"]
-        assert tree_of(tmp_path / f"kill-{i}") == files
-        assert not (tmp_path / f"kill-{i}" / ".download").exists()
-
-
-def test_archive_shrinks_while_it_is_deleted_on_the_go(kit, kaggle, archive, files, tmp_path):
-    argv = ["download", "--data", str(tmp_path / "d"), "--competition", "small", "--delete-archive"]
-    kit.steps([{"argv": argv, "kill": ["unpack", sum(map(len, files.values())) // 2]}])
-    assert (tmp_path / "d" / ".download" / "small.zip").stat().st_size < 0.7 * len(archive)
+    for part in (0.3, 0.6):
+        fetch("small", "--delete-archive", kill=["unpack", int(part * total)])
+        size = (tmp_path / "small" / ".download" / "small.zip").stat().st_size
+        assert size < (1.1 - part) * len(archive) + 2_000_000, "the largest member is 2 MB"
+    fetch("small", "--delete-archive", check=0)
+    assert tree_of(tmp_path / "small") == files
+    assert not (tmp_path / "small" / ".download").exists()
 
 
 def test_chosen_collections_fetch_only_their_part_of_the_archive(kit, kaggle, archive, files, tmp_path):
@@ -158,26 +162,21 @@ def test_missing_and_damaged_files_are_fetched_alone(kit, kaggle, archive, files
     assert len(jumps) == 2, "only the two files should have been read"
 
 
-def test_member_damaged_on_its_way_is_fetched_again_alone(kit, kaggle, archive, files, tmp_path):
-    kill = {"kill": ["download", len(archive)]}
-    kit.steps(steps_for(["small"], tmp_path, **kill))
+def test_member_damaged_on_its_way_is_fetched_again_alone(fetch, archive, files, tmp_path):
+    fetch(kill=["download", len(archive)])
     partial = tmp_path / "small" / ".download" / "small.zip.partial"
     broken = bytearray(partial.read_bytes())
     broken[len(broken) // 2] ^= 0xFF
     partial.write_bytes(broken[:len(archive) - 1000])
-    (result,) = kit.steps(steps_for(["small"], tmp_path))
-    assert result["status"] == 0, result["output"]
-    assert "damaged on its way" in result["output"]
+    assert "damaged on its way" in fetch(check=0).stdout
     assert tree_of(tmp_path / "small") == files
 
 
-def test_archive_replaced_on_the_server_is_not_mixed_with_the_old_one(kit, kaggle, archive, tmp_path):
-    kit.steps(steps_for(["small"], tmp_path, kill=["download", len(archive) // 2]))
+def test_archive_replaced_on_the_server_is_not_mixed_with_the_old_one(fetch, kaggle, archive, tmp_path):
+    fetch(kill=["download", len(archive) // 2])
     other = {"npz_all/npz/tile/xla/train/new.npz": npz_of(3)}
     kaggle.competitions["small"].archive, kaggle.competitions["small"].etag = zipped(other), '"two"'
-    (result,) = kit.steps(steps_for(["small"], tmp_path))
-    assert result["status"] == 0, result["output"]
-    assert "older archive" in result["output"]
+    assert "older archive" in fetch(check=0).stdout
     assert tree_of(tmp_path / "small") == other
 
 
@@ -305,3 +304,14 @@ def test_network_share_of_token_is_only_with_kaggle(kit, kaggle, tmp_path):
     hosts = {entry["host"] for entry in kaggle.log if entry["authorization"]}
     assert hosts == {"localhost"}
     assert TOKEN not in (tmp_path / "d" / "download.json").read_text(encoding="utf-8")
+
+
+def test_inspect_names_the_files_that_are_missing(kit, tmp_path):
+    source = tmp_path / "mine.zip"
+    data = save_data_set(tmp_path / "set")
+    source.write_bytes(zipped(tree_of(data)))
+    kit("download", "--data", tmp_path / "d", "--source", source, check=0)
+    assert "complete: 10 files from" in inspect(tmp_path / "d")
+    gone = "npz_all/npz/tile/xla/train/graph.train.1.npz"
+    (tmp_path / "d" / gone).unlink()
+    assert f"1 of 10 files from {source} are missing or have another size: {gone}; run" in inspect(tmp_path / "d")
