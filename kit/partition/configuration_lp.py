@@ -12,7 +12,7 @@ import numpy as np
 
 from kit.partition.certificate import FOUND, PROVED, refute
 from kit.partition.orders import order_by
-from kit.partition.pricing import labels_around, price
+from kit.partition.pricing import INSIDE, labels_around, price
 from kit.partition.problem import set_cost
 
 
