@@ -11,6 +11,7 @@ import numpy as np
 
 from evaluation.collections import COLLECTIONS
 
+STAGE_COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers of stages that have a column; others count overall
 HIGHER, LOWER, NEITHER = "higher", "lower", ""
 
 
@@ -98,6 +99,13 @@ RUNTIME_COLUMNS = [
            partial(mean_of, "ordered_pair_accuracy", kind="layout"), HIGHER),
     *TIMES,
     Column("micro_per_config", "µs per configuration", micro_per_config, LOWER, "micro"),
+]
+
+PARTITION_COLUMNS = [
+    Column("overall", "certified ratio", partial(group_score, "overall"), HIGHER),
+    *(Column(f"k{k}", f"k = {k}", partial(group_score, str(k)), HIGHER) for k in STAGE_COUNTS),
+    Column("over_best", "over the best known", partial(mean_of, "over_best"), LOWER, "percent"),
+    *TIMES[1:],
 ]
 
 

@@ -71,20 +71,26 @@ def landmark_cell(figures):
 
 def landmark_rows_plain(marks):
     """Heading and rows of the table of landmarks, as unescaped text."""
-    names = ["overall", *COLLECTIONS]
+    given = {name for mark in marks for name in mark.values}
+    names = ["overall", *COLLECTIONS] if given & {"overall", *COLLECTIONS} else sorted(given)
     rows = [[mark.entry, mark.where, *(landmark_cell(mark.values.get(name, {})) for name in names), mark.source]
             for mark in marks]
-    return ["landmark", "split", *names, "source"], rows
+    return ["landmark", "split", *(name or "figure" for name in names), "source"], rows
+
+
+def landmarks_by_track(boards):
+    """Landmarks of every track that has a board: a dict of track to (landmarks, remark, notes)."""
+    return {board.track: (board.landmarks, *landmarks.TEXTS[board.track]) for board in boards if board.landmarks}
 
 
 def _landmarks(boards):
-    marks = next((board.landmarks for board in boards if board.landmarks), [])
-    if not marks:
-        return []
-    heading, rows = landmark_rows_plain(marks)
-    rows = [[plain(cell, 200) for cell in row] for row in rows]
-    return ["## Landmarks: published results, measured data", "", landmarks.REMARK, "", table(heading, rows), "",
-            "### Notes", "", *(f"- {note}" for note in landmarks.NOTES)]
+    lines = []
+    for track, (marks, remark, notes) in landmarks_by_track(boards).items():
+        heading, rows = landmark_rows_plain(marks)
+        rows = [[plain(cell, 200) for cell in row] for row in rows]
+        lines += [f"## Landmarks of the {track} track: published results, measured data", "", remark, "",
+                  table(heading, rows), "", "### Notes", "", *(f"- {note}" for note in notes), ""]
+    return lines
 
 
 READING = """\

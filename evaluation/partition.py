@@ -12,7 +12,8 @@ import numpy as np
 from evaluation.errors import InputError, InvalidSubmission
 from evaluation.instance import Instance, find_cycle
 
-__all__ = ["Instance", "StageCosts", "bottleneck", "certified_ratio", "check_stages", "stage_costs"]
+__all__ = ["Instance", "StageCosts", "bottleneck", "certified_ratio", "check_stages", "find_problem",
+           "simple_bound", "stage_costs"]
 
 ROUNDING = 1e-9  # a bound that is above a partition by less than this, relatively, is above by rounding only
 
@@ -97,21 +98,32 @@ def check_stages(instance, stages, k):
     InvalidSubmission
         Naming what is wrong and where; a cycle is spelled out with the stages and an edge for each step.
     """
+    problem = find_problem(instance, stages, k)
+    if problem:
+        raise InvalidSubmission(f"{instance.name}: {problem[1]}; {problem[2]}")
+    return np.asarray(stages, np.int64)
+
+
+def find_problem(instance, stages, k):
+    """Why a labelling is no partition, as (code, what was found, how to mend it), or None.
+
+    See `check_stages` for the arguments.
+    """
     given = np.asarray(stages)
     if given.shape != (len(instance),):
-        raise InvalidSubmission(f"{instance.name}: {given.size} stages for {len(instance)} nodes; give every node "
-                                "exactly one stage, in the instance's node order")
-    stages = given.astype(np.int64) if given.dtype.kind in "iu" else np.full(len(instance), -1)
-    outside = np.flatnonzero((stages < 0) | (stages >= k))
+        return ("wrong_length", f"{given.size} stages for {len(instance)} nodes",
+                "give every node exactly one stage, in the instance's node order")
+    whole = given.dtype.kind in "iu"
+    outside = np.flatnonzero((given < 0) | (given >= k)) if whole else [0]
     if len(outside):
-        raise InvalidSubmission(f"{instance.name}: node {instance.nodes[outside[0]]!r} is in stage "
-                                f"{given[outside[0]]}; stages are whole numbers from 0 to {k - 1}")
-    cycle = find_cycle(k, _quotient(instance, stages))
+        return ("wrong_stage", f"node {instance.nodes[outside[0]]!r} is in stage {given[outside[0]]}",
+                f"stages are whole numbers from 0 to {k - 1}")
+    given = given.astype(np.int64)
+    cycle = find_cycle(k, _quotient(instance, given))
     if cycle:
-        raise InvalidSubmission(f"{instance.name}: the stages depend on each other in a circle: "
-                                f"{_spelled(instance, stages, cycle)}; no stage of these could run first, move "
-                                "nodes so that data flow one way")
-    return stages
+        return ("cyclic_stages", f"the stages depend on each other in a circle: {_spelled(instance, given, cycle)}",
+                "no stage of these could run first, move nodes so that data flow one way")
+    return None
 
 
 def _quotient(instance, stages):
@@ -135,6 +147,11 @@ def _spelled(instance, stages, cycle):
 def bottleneck(instance, stages):
     """Seconds of the slowest stage: the time between two results once the pipeline is full."""
     return float(stage_costs(instance, stages).total.max())
+
+
+def simple_bound(instance, k):
+    """Seconds that no partition into k stages can undercut: the longest node, and an equal share of all work."""
+    return max(float(instance.work.max()), float(instance.work.sum()) / k)
 
 
 def certified_ratio(lower_bound, bottleneck):

@@ -6,7 +6,7 @@ Commands look a track up here and never ask which one it is.
 import re
 from dataclasses import dataclass
 
-from evaluation import runtime_track
+from evaluation import partition_track, runtime_track
 from evaluation.submission_file import read
 
 
@@ -69,7 +69,8 @@ class Track:
     details: object = None
 
 
-TRACKS = {"runtime": Track("runtime", **runtime_track.PARTS)}
+TRACKS = {"runtime": Track("runtime", **runtime_track.PARTS),
+          "partition": Track("partition", **partition_track.PARTS)}
 
 
 def read_submission(path, truth=None, split="this split"):

@@ -118,7 +118,8 @@ def build(module, tuned=None, where="module"):
     computations = module.computations
     starts = np.cumsum([0] + [len(c.instructions) for c in computations])
     operands = [row for c, start in zip(computations, starts, strict=False) for row in _operands(c, start, where)]
-    calls = _calls(computations, module.entry_computation_id, where)
+    _has_entry(module, where)
+    calls = _calls(computations, where)
     node_feat, node_opcode = node_features(computations)
     computation = np.repeat(np.arange(len(computations), dtype=np.int32), np.diff(starts))
     return Module(
@@ -165,17 +166,23 @@ def _acyclic(graph, what):
                          "from the framework that made it") from error
 
 
-def _calls(computations, entry, where):
+def _has_entry(module, where):
+    """A file that was cut off between two fields still decodes; its entry computation, the last one, is missing."""
+    entry, name = module.entry_computation_id, module.entry_computation_name
+    if ((entry and all(c.id != entry for c in module.computations))
+            or (name and all(c.name != name for c in module.computations))):
+        _broken(where, f"the entry computation {_text(name)!r} (id {entry}) is missing")
+
+
+def _calls(computations, where):
     """Called computations of every instruction, as numbers."""
     number = {c.id: i for i, c in enumerate(computations)}
-    if entry and entry not in number:
-        _broken(where, f"the entry computation (id {entry}) is missing")
     calls = []
     for c in computations:
         for node in c.instructions:
             missing = [i for i in node.called_computation_ids if i not in number]
             if missing:
-                _broken(where, f"instruction {_text(node.name)!r} calls a computation (id {missing[0]}) that is missing")
+                _broken(where, f"instruction {_text(node.name)!r} calls a missing computation (id {missing[0]})")
             calls.append([number[i] for i in node.called_computation_ids])
     callees = {i: set() for i in range(len(computations))}
     holder = (i for i, c in enumerate(computations) for _ in c.instructions)

@@ -10,6 +10,7 @@ from kit.hlo_schema import COLUMN, ELEMENT_TYPES, FEATURES, OPCODE_IDS
 
 _WINDOW = ("size", "stride", "padding_low", "padding_high", "window_dilation", "base_dilation")
 _SLICE = ("start", "stride", "limit")
+_SCALARS = ("parameter_number", "feature_group_count", "batch_group_count", "is_stable")
 _ELEMENT_COLUMN = {number: COLUMN["shape_element_type_is_invalid_type"] + i for i, number in enumerate(ELEMENT_TYPES)}
 _CONV_SCALARS = {field: COLUMN[f"convolution_dim_numbers_{name}_dim"] for field, name in (
     ("input_batch_dimension", "input_batch"), ("input_feature_dimension", "input_feature"),
@@ -80,16 +81,21 @@ def _shape(out, row, shape):
     column = _ELEMENT_COLUMN.get(shape.element_type)
     if column is not None:  # types younger than the data set have no column
         out.put(row, column, 1)
-    out.summed(row, _AT["shape_dimensions"], shape.dimensions, 6)
-    out.put(row, COLUMN["shape_tuple_shapes_size"], len(shape.tuple_shapes))
-    out.entries(row, _AT["layout_minor_to_major"], shape.layout.minor_to_major, 6)
+    if shape.dimensions:
+        out.summed(row, _AT["shape_dimensions"], shape.dimensions, 6)
+        out.entries(row, _AT["layout_minor_to_major"], shape.layout.minor_to_major, 6)
+    if shape.tuple_shapes:
+        out.put(row, COLUMN["shape_tuple_shapes_size"], len(shape.tuple_shapes))
 
 
 def _instruction(out, row, node):
     _shape(out, row, node.shape)
-    for name in ("parameter_number", "feature_group_count", "batch_group_count", "is_stable"):
-        out.put(row, COLUMN[name], getattr(node, name))
-    out.entries(row, _AT["dimensions"], node.dimensions, 6)
+    for name in _SCALARS:
+        value = getattr(node, name)
+        if value:
+            out.put(row, COLUMN[name], value)
+    if node.dimensions:
+        out.entries(row, _AT["dimensions"], node.dimensions, 6)
     if node.HasField("window"):
         _window(out, row, node.window.dimensions)
     if node.HasField("convolution_dimension_numbers"):
@@ -98,7 +104,8 @@ def _instruction(out, row, node):
         for name in _SLICE:
             values = [getattr(d, name) for d in node.slice_dimensions]
             out.summed(row, _AT[f"slice_dims_{name}"], values, 2)
-    out.summed(row, _AT["dynamic_slice_sizes"], node.dynamic_slice_sizes, 2)
+    if node.dynamic_slice_sizes:
+        out.summed(row, _AT["dynamic_slice_sizes"], node.dynamic_slice_sizes, 2)
     if node.HasField("padding_config"):
         for side in ("low", "high"):
             values = [getattr(d, f"edge_padding_{side}") for d in node.padding_config.dimensions]
@@ -123,7 +130,8 @@ def node_features(computations):
     for computation in computations:
         for node in computation.instructions:
             _instruction(out, row, node)
-            out.put(row, COLUMN["is_root"], node.id == computation.root_id)
+            if node.id == computation.root_id:
+                out.put(row, COLUMN["is_root"], 1)
             opcodes.append(OPCODE_IDS.get(node.opcode.decode("utf-8", "replace"), 0))
             row += 1
     return out.array(row), np.array(opcodes, dtype=np.uint8)

@@ -61,14 +61,14 @@ COLUMN = {name: i for i, name in enumerate(FEATURES)}
 # message -> {field: (number, type)}; a leading "*" is a repeated field.
 _MESSAGES = {
     "HloProto": {"hlo_module": (1, "HloModuleProto")},
-    "HloModuleProto": {"name": (1, "bytes"), "computations": (3, "*HloComputationProto"),
-                       "entry_computation_id": (6, "int64")},
+    "HloModuleProto": {"name": (1, "bytes"), "entry_computation_name": (2, "bytes"),
+                       "computations": (3, "*HloComputationProto"), "entry_computation_id": (6, "int64")},
     "HloComputationProto": {"name": (1, "bytes"), "instructions": (2, "*HloInstructionProto"), "id": (5, "int64"),
                             "root_id": (6, "int64")},
     "HloInstructionProto": {
-        "name": (1, "bytes"), "opcode": (2, "bytes"), "shape": (3, "ShapeProto"),
-        "metadata": (7, "bytes"), "parameter_number": (9, "int64"),
-        "tuple_index": (13, "int64"), "dimensions": (14, "*int64"), "window": (15, "Window"), "convolution_dimension_numbers": (16, "ConvolutionDimensionNumbers"),
+        "name": (1, "bytes"), "opcode": (2, "bytes"), "shape": (3, "ShapeProto"), "metadata": (7, "bytes"),
+        "parameter_number": (9, "int64"), "tuple_index": (13, "int64"), "dimensions": (14, "*int64"),
+        "window": (15, "Window"), "convolution_dimension_numbers": (16, "ConvolutionDimensionNumbers"),
         "slice_dimensions": (17, "*SliceDimensions"), "dynamic_slice_sizes": (20, "*int64"),
         "padding_config": (21, "PaddingConfig"), "dot_dimension_numbers": (30, "DotDimensionNumbers"),
         "id": (35, "int64"), "operand_ids": (36, "*int64"), "called_computation_ids": (38, "*int64"),

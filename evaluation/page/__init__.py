@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evaluation import landmarks
 from evaluation.columns import show
-from evaluation.markdown import READING, landmark_rows_plain
+from evaluation.markdown import READING, landmark_rows_plain, landmarks_by_track
 
 HERE = Path(__file__).parent
 SCRIPTS = ("draw.js", "table.js", "panel.js")
@@ -124,15 +124,16 @@ def _unscored(unscored):
 
 
 def _landmarks(boards):
-    marks = next((board.landmarks for board in boards if board.landmarks), [])
-    if not marks:
-        return ""
+    return "\n".join(_landmark_section(track, *texts) for track, texts in landmarks_by_track(boards).items())
+
+
+def _landmark_section(track, marks, remark, notes):
     heading, rows = landmark_rows_plain(marks)
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heading)
     lines = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in landmarks.NOTES)
-    return f"""<section class="landmarks"><h2>Landmarks: published results, measured data</h2>
-<p>{escape(landmarks.REMARK)}</p>
+    notes = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"""<section class="landmarks"><h2>Landmarks of the {escape(track)} track: published results, measured data</h2>
+<p>{escape(remark)}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Landmarks"><table><thead><tr>{head}</tr></thead>
 <tbody>{lines}</tbody></table></div>
 <h3>Notes</h3><ul>{notes}</ul></section>"""
