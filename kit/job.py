@@ -46,13 +46,13 @@ class Job:
 
     @property
     def work(self):
-        """Folder for what is not finished, made where it is missing."""
-        folder = self.root / WORK
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
+        """Folder for what is not finished."""
+        return self.root / WORK
 
     def tidy(self):
         """Remove the work folder, or say what is left in it."""
+        if not self.work.exists():
+            return
         left = sorted(self.work.iterdir())
         for path in left:
             self.say(f"{path}: no longer needed ({human(path.stat().st_size)}); delete it when you like")
@@ -65,6 +65,7 @@ class Job:
 
     def fetch(self, source, partial):
         """Fetch all of `source` into `partial`, going on from what is there, with a progress bar."""
+        partial.parent.mkdir(parents=True, exist_ok=True)
         here = partial.stat().st_size if partial.exists() else 0
         with progress(total=source.remote.size, initial=here, desc="download", unit="B", unit_scale=True) as bar:
             try:

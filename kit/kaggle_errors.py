@@ -82,8 +82,8 @@ _NO_CONNECTION = """\
 no connection, or it broke, while {what} ({kind}): no network, a firewall, or a proxy that does not
 answer. {again}"""
 _PACKAGE = """\
-the kaggle package failed while {what} ({kind}: {error}). Bring it up to date: python -m pip install
---upgrade kaggle; if that does not help, report this line."""
+the kaggle package failed while {what} ({kind}: {error}). Bring it up to date:
+python -m pip install --upgrade kaggle; if that does not help, report this line."""
 _DISK_FULL = """\
 {place}the disk is full, or your quota is used up. What is there is kept: free some space, or choose
 fewer collections with --collection or another disk with --data. {again}"""

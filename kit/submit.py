@@ -22,8 +22,8 @@ TEST_ID = re.compile(r"(tile:xla|layout:(xla|nlp):(default|random)):[0-9a-f]{32}
 FIRST_PAUSE, GROWTH, LONGEST_PAUSE = 1.0, 1.6, 30.0  # seconds between looks at a submission that is being scored
 NOT_CREATED = "No submission was made and none of the day's allowance used."
 USUAL_REASONS = """Usual ones: a row of a test graph is missing, a layout row lists fewer configurations than the
-graph has, or the IDs are of another data set. Check against the test files: python -m evaluation check FILE --data
-data/kaggle --split test --strict"""
+graph has, or the IDs are of another data set. Check against the test files:
+python -m evaluation check FILE --data data/kaggle --split test --strict"""
 
 
 def submit(entry, *, message=None, data=None, slug=COMPETITION, tolerant=False, again=False, wait=900.0, timeout=60.0,

@@ -280,7 +280,7 @@ def _loop_names(graph):
     """Names by which the data set's node_splits know the parts of a loop."""
     for node in graph.ordered():
         if node.opcode == b"while":
-            condition, body = node.calls
+            body, condition = node.calls
             condition.name, body.name = "while_cond", "while_body"
         for called in node.calls:
             _loop_names(called)

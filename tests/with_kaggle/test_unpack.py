@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import stat
 import struct
 import tarfile
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.errors import InputError
+from kit.bench import unpacking
 from kit.unpack import Corrupt, contents, members, place, safe_name, unpack
 from kit.untar import untar
-from tests.with_kaggle.archives import zipped
+from tests.with_kaggle.archives import tree_of, zipped
 
 GOOD = "npz_all/npz/tile/xla/train/a.npz"
 
@@ -206,3 +208,14 @@ def test_tar_member_that_leads_elsewhere_is_refused(target, tmp_path, name, kind
     with pytest.raises(InputError, match=f"'{name}'.*{problem}"):
         untar(tar_with(tmp_path, name, kind, "/etc/passwd"), target, lambda count: None)
     assert not any(target.iterdir())
+
+
+@pytest.mark.skipif(not shutil.which("unzip"), reason="unzip is not installed")
+def test_benchmark_compares_the_same_files(monkeypatch, tmp_path):
+    monkeypatch.setattr(unpacking, "SMALL", (3, 1000))
+    monkeypatch.setattr(unpacking, "LARGE", (1, 2_000_000))
+    unpacking.make_archive(tmp_path / "a.zip")
+    for method in (unpacking.with_kit, unpacking.with_unzip):
+        assert method(tmp_path / "a.zip", tmp_path / method.__name__) > 0
+    kit, unzip = (tree_of(tmp_path / name) for name in ("with_kit", "with_unzip"))
+    assert kit == unzip and len(kit) == 4

@@ -165,7 +165,7 @@ NLP = {
 ARCHITECTURES = {**XLA, **NLP}
 
 # One program of the data set's largest size, for scale tests.
-LARGEST = ("gpt", "xl", 256, {"width": 1280, "layers": 48, "heads": 20}, 4, "bf16", True)
+LARGEST = ("gpt", "xl", 256, {"width": 1280, "layers": 64, "heads": 20}, 4, "bf16", True)
 
 
 @dataclass(frozen=True)
