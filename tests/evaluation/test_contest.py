@@ -40,6 +40,8 @@ def test_a_class_exercise_from_start_to_end(source, tmp_path, run_module):
     board = run_module("evaluation", "leaderboard", *common, "--answers", folder / "answers.parquet",
                        "--submissions", folder / "entries", check=0).stdout
     assert "exercise contest, runtime track, split test" in board and "template (folder anna)" in board
+    forgotten = run_module("evaluation", "leaderboard", *common, "--submissions", folder / "entries", check=1)
+    assert "--answers FILE" in forgotten.stderr
     for readme in ("README.md", "entrants/README.md"):
         text = (folder / readme).read_text(encoding="utf-8")
         assert "exercise" in text and "{" not in text

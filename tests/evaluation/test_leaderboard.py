@@ -232,6 +232,14 @@ def test_a_card_of_another_file_is_remarked_upon(contest_data):
     assert "- copied: its card was written for another submission.csv" in update(entries, contest(data))
 
 
+def test_an_entry_cannot_rename_the_board(contest_data):
+    data, entries, dataset, runtimes = contest_data
+    make_entry(entries / "a-liar", {id: range(12) for id in runtimes}, dataset,
+               dataset={"name": "measured", "simulated": False, "fingerprint": dataset.fingerprint})
+    text = update(entries, contest(data))
+    assert "## SIMULATED data: toy, runtime track" in text and "measured," not in text and "a-liar" in text
+
+
 def test_a_folder_that_is_not_there(tmp_path, contest_data):
     with pytest.raises(InputError, match="no such folder of entries"):
         update(tmp_path / "none", contest(contest_data[0]))
