@@ -160,6 +160,24 @@ def boards_of(records, entries, unscored, judged, reveal):
     return sorted(made, key=lambda b: (b.dataset["fingerprint"] != judged.dataset.fingerprint, b.title))
 
 
+def standing_boards(submissions, judged, reveal=False):
+    """The boards as the record has them, without scoring or writing anything.
+
+    Parameters
+    ----------
+    submissions : str or Path
+    judged : Contest
+    reveal : bool
+
+    Returns
+    -------
+    list of evaluation.board.Board
+        The judged data set first.
+    """
+    entries, unscored = find(submissions)
+    return boards_of(ledger.read(Path(submissions) / RESULTS), entries, unscored, judged, reveal)
+
+
 def update(submissions, judged, html=False, reveal=False):
     """Score what is new, record it, write the boards; safe when several processes do it at once.
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from evaluation import ledger
+from evaluation.dataset import describe
 from evaluation.errors import InputError
 from evaluation.halves import divide
 from evaluation.leaderboard import contest, update
@@ -165,6 +166,9 @@ def test_what_cannot_be_scored_is_listed_and_stops_nothing(contest_data):
     make_entry(entries / "elsewhere", rows, dataset, split="test")
     make_entry(entries / "other", rows, dataset, dataset={**vars(dataset), "name": "far", "fingerprint": "0" * 64})
     make_entry(entries / "lost", rows, dataset)
+    for name, text in {"nan": "NaN", "huge": "1e999", "half": r'"\ud800"'}.items():
+        card = make_entry(entries / name, rows, dataset, parameters={"x": "HERE"}) / "card.json"
+        card.write_text(card.read_text(encoding="utf-8").replace('"HERE"', text), encoding="utf-8")
     (entries / "lost" / "card.json").write_text('{"entry": "lost"}', encoding="utf-8")
     (entries / "empty").mkdir()
     (entries / "file.csv").write_text("ID,TopConfigs\n", encoding="utf-8")
@@ -177,6 +181,7 @@ def test_what_cannot_be_scored_is_listed_and_stops_nothing(contest_data):
     assert "of the split test" in listed["elsewhere"] and "another data set, far" in listed["other"]
     assert listed["empty"] == "is an empty folder" and "is a file, not a folder" in listed["file.csv"]
     assert "symbolic link" in listed["linked"]
+    assert all("card.json is not readable as JSON" in listed[name] for name in ("nan", "huge", "half"))
     assert {r["entry"] for r in records(entries)} == {"good", "fair", "poor"}
 
 
@@ -234,10 +239,33 @@ def test_a_folder_that_is_not_there(tmp_path, contest_data):
 
 @pytest.mark.real
 def test_a_board_on_the_real_slice(real_data, tmp_path):
-    from evaluation.dataset import describe
     from evaluation.truth import load_truth
 
     truth = load_truth(real_data, "valid")
     make_entry(tmp_path / "entries/byindex", {id: range(truth.configs(id)) for id in truth.ids}, describe(real_data))
     text = update(tmp_path / "entries", contest(real_data))
     assert "SIMULATED" not in text and "all public: layout:xla:default" in text and "among landmarks" not in text
+
+
+def test_the_partition_track_has_its_own_board(tmp_path, contest_data):
+    data, entries, *_ = contest_data
+    update(entries, contest(data))
+    for name, works in {"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 2.0, 2.0, 2.0]}.items():
+        nodes = [{"name": f"n{i}", "work": work, "parameter_bytes": 0, "output_bytes": 0}
+                 for i, work in enumerate(works)]
+        instance = {"name": name, "source": "test", "simulated": False, "bandwidth": 1e9, "fast_memory": None,
+                    "activation_reserve": 0, "k": [2], "nodes": nodes, "edges": [[0, 1], [1, 2], [2, 3]]}
+        path = tmp_path / "parts" / "instances" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(instance), encoding="utf-8")
+    for entry, cut in {"balanced": "0;0;0;1", "first": "0;1;1;1"}.items():
+        folder = make_entry(entries / entry, {}, describe(tmp_path / "parts", name="chains"), track="partition",
+                            split="all")
+        (folder / "submission.csv").write_text(f"ID,Stages\npartition:a:2,{cut}\npartition:b:2,0;0;1;1\n",
+                                               encoding="utf-8")
+    text = update(entries, contest(tmp_path / "parts"), html=True)
+    chains, toy = text.index("## chains, partition track, split all"), text.index("## SIMULATED data: toy, runtime")
+    assert chains < toy
+    assert text.index("balanced") < text.index("first") < toy
+    assert "lower bound" in text[:toy] or "ratio" in text[:toy]
+    assert verify(entries, contest(tmp_path / "parts"))[0] == []
