@@ -99,12 +99,12 @@ def test_stored_modules_come_back_as_they_were(name, tmp_path, monkeypatch):
 
 
 # Real file -> ours that is like it, the largest distance between their mixes of opcodes, and the largest ratios between
-# their nodes, edges per node and shares of configurable nodes. The distance between two real U-Nets is 0.19, between a
-# real U-Net and the real recommender 0.34.
+# their nodes, edges per node and shares of configurable nodes. Two real files of one family are 0.23 (the U-Nets) to
+# 0.45 apart.
 LIKE = {
     "xla/default/train/unet3d": ("unet3d_base.train.b4.bf16", 0.25, 2.0, 1.1, 1.5),
     "xla/default/valid/unet_3d.4x4.bf16": ("unet3d_base.train.b4.bf16", 0.25, 2.0, 1.1, 1.5),
-    "xla/random/train/openai_v0_rnn_optimized": ("gru_base.train.b32.f32", 0.25, 2.0, 1.1, 2.0),
+    "xla/random/train/openai_v0_rnn_optimized": ("lstm_base.train.b16.f32", 0.25, 2.0, 1.1, 2.5),
     "xla/default/test/cd708819d3f5103afd6460b15e74eaf3": ("dlrm_small.train.b512.f32", 0.4, 2.0, 1.1, 2.0),
     "nlp/random/test/23559853d9702baaaacbb0c83fd32266": ("gpt_tiny.train.b4.f32", 0.4, 2.0, 1.1, 2.0),
     "nlp/default/test/3a0c5517a87df8d82fd637b83298a3ba": ("bert_large.train.b8.f32", 0.15, 2.0, 1.1, 2.0),
@@ -130,7 +130,7 @@ def test_mix_sizes_and_edges_are_like_the_real_ones(path, real_data):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("source", "tolerance"), [("xla", 0.2), ("nlp", 0.3)])
+@pytest.mark.parametrize(("source", "tolerance"), [("xla", 0.25), ("nlp", 0.3)])
 def test_family_as_a_whole_is_like_the_real_files(source, tolerance, real_data):
     real = []
     for path in sorted((real_data / "npz/layout" / source).glob("*/*/*.npz")):

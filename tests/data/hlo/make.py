@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 FOLDER = Path(__file__).parent
+jax.config.update("jax_hlo_source_file_canonicalization_regex", r".*/")  # no folders of whoever runs this
 
 
 def loop(x, w):
