@@ -6,15 +6,16 @@ than on record; it may be stopped and started again at any time. ``--make`` firs
 
 import argparse
 import sys
-from importlib.metadata import version
 
+from evaluation.bounds import pair_id
+from kit import __version__
 from kit.partition import embedded
 from kit.partition.jobs import PROVED, Task, solve_all
 
 BOUNDS = embedded.HERE / "bounds.json.gz"
 
 
-def open_tasks(records, seconds, seed, at_least=0.0):
+def open_tasks(records, seconds, seed, at_least=PROVED):
     """Tasks for pairs that are neither proved nor already tried this long, the least tried first.
 
     Parameters
@@ -27,13 +28,11 @@ def open_tasks(records, seconds, seed, at_least=0.0):
     at_least : float
         Leave out pairs whose ratio is at least this.
     """
-    from evaluation.bounds import pair_id
-
     tasks = []
     for instance in embedded.load().values():
         for k in instance.k:
             known = records.get(pair_id(instance.name, k))
-            if known and (_ratio(known) >= (at_least or PROVED) or known["lower"]["seconds"] >= seconds):
+            if known and (_ratio(known) >= at_least or known["lower"]["seconds"] >= seconds):
                 continue
             tried = known["lower"]["seconds"] if known else 0.0
             tasks.append((tried, Task(pair_id(instance.name, k), instance, k,
@@ -43,8 +42,8 @@ def open_tasks(records, seconds, seed, at_least=0.0):
 
 def merge(records, outcome, budget):
     """Keep the better bound and the better partition of what is on record and an outcome; in place."""
-    solver, found = f"kit {version('fast-or-slow-kit')}", records.setdefault(outcome.file, {})
-    base = {"solver": solver.split()[0], "version": solver.split()[1], "seconds": budget}
+    found = records.setdefault(outcome.file, {})
+    base = {"solver": "kit.partition", "version": __version__, "seconds": budget}
     if "lower" not in found or outcome.lower_bound > found["lower"]["value"]:
         found["lower"] = {"value": outcome.lower_bound, "method": _best(outcome, "lower"), **base}
     found["lower"]["seconds"] = max(budget, found["lower"]["seconds"])
@@ -71,6 +70,7 @@ def main(argv=None):
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--limit", type=int, help="at most this many pairs")
+    parser.add_argument("--at-least", type=float, default=PROVED, help="leave out pairs whose ratio is at least this")
     parser.add_argument("--make", action="store_true", help="trace and draw the graphs anew; forgets all bounds")
     args = parser.parse_args(argv)
     if args.make:
@@ -78,7 +78,7 @@ def main(argv=None):
         embedded.load.cache_clear()
         embedded.write_bounds({}, BOUNDS)
     records, count = embedded.bounds(), 0
-    tasks = open_tasks(records, args.seconds, args.seed)[:args.limit]
+    tasks = open_tasks(records, args.seconds, args.seed, args.at_least)[:args.limit]
 
     def keep(outcome):
         nonlocal count
