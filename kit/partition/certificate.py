@@ -1,243 +1,83 @@
-"""Proof that no stage is worth its share: branch and bound over minimum cuts.
+"""Certificates: prove a lower bound again from little data, whatever program found it.
 
-For node values y >= 0, let every convex set S with cost f(S) <= T be worth y(S) < y(V) / k. The stages of a partition
-into k stages of cost at most T would be worth y(V) together: there is none, so OPT > T. The proof goes through the nodes
-as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the Lagrangian
-
-    y(S) <= mu T - min over S of (mu f(S) - y(S))        for every mu >= 0
-
-is a minimum cut, and so is the cheapest set, ``min f(S) > T``.
+What has to be trusted is the minimum cut, the search over cuts (`kit.partition.refutation`) and the program over ideals,
+not column generation, annealing or a solver of linear programs.
 """
 
-import time
-
 import numpy as np
-from numba import njit
 
-from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut, reach, surroundings
-from kit.partition.problem import set_cost
+from evaluation.errors import InputError
+from kit.partition.anchors import anchor_bounds
+from kit.partition.ideals import enumerate_ideals, improve
+from kit.partition.problem import from_instance
+from kit.partition.refutation import PROVED, refute
+from kit.partition.slicegraph import simple
 
 MARGIN = 1e-9
-PROVED, FOUND, LIMIT = 1, 0, -1
 
 
-@njit(cache=True, nogil=True)
-def _worth(values, side):
-    total = 0.0
-    for v in range(len(values)):
-        if side[v]:
-            total += values[v]
-    return total
+def _target(certificate, unit):
+    bound = certificate.get("bound")
+    if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound < np.inf:
+        raise InputError(f"certificate: bound is {bound!r}; it must be a number of seconds, 0 or more")
+    return bound / unit
 
 
-@njit(cache=True, nogil=True)
-def _relaxed_cost(problem, side, multiplier):
-    """f(S) with the overflow term replaced by its multiple, ``m (param(S) - capacity) <= overflow``."""
-    cost, held = 0.0, 0.0
-    for v in range(len(side)):
-        if side[v]:
-            cost += problem.work[v]
-            held += problem.param[v]
-    for j in range(len(problem.weight)):
-        home = side[problem.source[j]]
-        for p in range(problem.pin_start[j], problem.pin_start[j + 1]):
-            if side[problem.pin[p]] != home:
-                cost += problem.weight[j]
-                break
-    if multiplier > 0:
-        cost += multiplier * (held - problem.capacity)
-    return cost
+def _check_simple(problem, k, certificate, unit):
+    return simple(problem, k) * (1 - MARGIN)
 
 
-@njit(cache=True, nogil=True)
-def propagate(problem, state):
-    """Fix what convexity implies; False where that contradicts itself."""
-    n = len(state)
-    above, below = surroundings(problem, state)
-    lost_below, lost_above = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-    lost = state == OUT
-    reach(problem.succ_start, problem.succ, np.flatnonzero(lost & below), lost_below)
-    reach(problem.pred_start, problem.pred, np.flatnonzero(lost & above), lost_above)
-    for v in range(n):
-        if above[v] and below[v]:
-            if state[v] == OUT:
-                return False
-            state[v] = IN
-        elif lost_below[v] or lost_above[v]:
-            if state[v] == IN:
-                return False
-            state[v] = OUT
-    return True
+def _check_anchor(problem, k, certificate, unit):
+    node = certificate.get("node")
+    if not isinstance(node, int) or not 0 <= node < len(problem.work):
+        raise InputError(f"certificate: node is {node!r}; the instance has nodes 0 to {len(problem.work) - 1}")
+    value = np.zeros(1)
+    anchor_bounds(problem, np.array([node]), np.inf, value)
+    return value[0] * (1 - MARGIN)
 
 
-@njit(cache=True, nogil=True)
-def _bound(problem, values, target, threshold, state, multiplier, mu, low, high):
-    """Lower the Lagrangian bound over mu; `low` and `high` hold minimisers within and beyond the target.
-
-    Returns (proved, mu): whether some mu bounds the worth by `threshold`.
-    """
-    side = np.empty(len(values), np.bool_)
-    low_cost, low_worth = _relaxed_cost(problem, low, multiplier), _worth(values, low)
-    high_cost, high_worth = _relaxed_cost(problem, high, multiplier), _worth(values, high)
-    constant = multiplier * problem.capacity if multiplier > 0 else 0.0
-    for step in range(10):
-        if step > 0 or mu <= 0:
-            if high_cost - low_cost < 1e-12:
-                break
-            mu = (high_worth - low_worth) / (high_cost - low_cost)
-        if mu <= 0:
-            break
-        least = minimum_cut(problem, state, mu * (problem.work + multiplier * problem.param) - values, mu, np.inf, side)
-        if mu * (target + constant) - least <= threshold:
-            return True, mu
-        cost, worth = _relaxed_cost(problem, side, multiplier), _worth(values, side)
-        if cost <= target:
-            if step > 0 and worth - mu * cost <= low_worth - mu * low_cost + 1e-9:
-                break
-            low[:], low_cost, low_worth = side, cost, worth
-        else:
-            if step > 0 and worth - mu * cost <= high_worth - mu * high_cost + 1e-9:
-                break
-            high[:], high_cost, high_worth = side, cost, worth
-    return False, mu
+def _check_ideals(problem, k, certificate, unit):
+    target = _target(certificate, unit)
+    ideals = enumerate_ideals(problem, int(certificate.get("limit", 200_000)))
+    if ideals is None:
+        return 0.0
+    stages, _ = improve(problem, ideals, k, target)
+    return target if stages is None else 0.0
 
 
-@njit(cache=True, nogil=True)
-def _branch_node(values, state, low, high):
-    """A free node on which the two minimisers disagree, the most valuable; else the most valuable free one."""
-    chosen, worth = -1, -1.0
-    for v in range(len(values)):
-        if state[v] == FREE and high[v] != low[v] and values[v] > worth:
-            chosen, worth = v, values[v]
-    if chosen < 0:
-        for v in range(len(values)):
-            if state[v] == FREE and values[v] > worth:
-                chosen, worth = v, values[v]
-    return chosen
+def _check_configuration(problem, k, certificate, unit):
+    target, values = _target(certificate, unit), np.array(certificate.get("values", []), float)
+    if values.shape != problem.work.shape or not np.isfinite(values).all() or (values < 0).any():
+        raise InputError(f"certificate: values must be {len(problem.work)} numbers, 0 or more")
+    status, _ = refute(problem, values, target, k, budget=10_000_000)
+    return target if status == PROVED else 0.0
 
 
-@njit(cache=True, nogil=True)
-def _search(problem, values, target, threshold, states, slopes, size, budget, found):
-    """Depth-first search from the open vertices ``states[:size]``, ``budget`` of them at most.
-
-    Returns (status, open vertices left, vertices looked at); a counterexample is written to `found`.
-    """
-    n, looked = len(values), 0
-    low, high = np.empty(n, np.bool_), np.empty(n, np.bool_)
-    while size > 0:
-        if looked >= budget:
-            return LIMIT, size, looked
-        size -= 1
-        looked += 1
-        state, mu = states[size].copy(), slopes[size]
-        if not propagate(problem, state):
-            continue
-        for v in range(n):
-            high[v] = state[v] != OUT
-        if _worth(values, high) <= threshold:
-            continue
-        if minimum_cut(problem, state, problem.work, 1.0, target * (1 + 2 * MARGIN), low) > target * (1 + MARGIN):
-            continue
-        proved, mu = _bound(problem, values, target, threshold, state, 0.0, mu, low, high)
-        if not proved and problem.capacity < np.inf and _worth(problem.param, low) > problem.capacity:
-            proved = _spill(problem, values, target, threshold, state, mu)
-        if proved:
-            continue
-        if _worth(values, low) > threshold and set_cost(problem, low) <= target and is_convex(problem, low):
-            found[:] = low
-            return FOUND, size, looked
-        v = _branch_node(values, state, low, high)
-        if v < 0:
-            # Every node is fixed and the set neither costs too much nor is worth too little: only the rounding
-            # margin is between it and a counterexample.
-            found[:] = low
-            return FOUND, size, looked
-        for side in (OUT, IN):
-            states[size] = state
-            states[size, v] = side
-            slopes[size] = mu
-            size += 1
-    return PROVED, 0, looked
+METHODS = {"simple": _check_simple, "anchor": _check_anchor, "ideals": _check_ideals,
+           "configuration": _check_configuration}
 
 
-@njit(cache=True, nogil=True)
-def _spill(problem, values, target, threshold, state, mu):
-    """Bounds with overflow stated: as a full cost, then by half."""
-    n = len(values)
-    low, high = np.empty(n, np.bool_), np.empty(n, np.bool_)
-    for multiplier in (1.0, 0.5):
-        for v in range(n):
-            high[v] = state[v] != OUT
-        cost = problem.work + multiplier * problem.param
-        constant = multiplier * problem.capacity
-        least = minimum_cut(problem, state, cost, 1.0, np.inf, low) - constant
-        if least > target * (1 + MARGIN):
-            return True
-        proved, _ = _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
-        if proved:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _root(problem, target, order, at, state, single):
-    """The search's root for anchor ``order[at]``: earlier anchors out, and what cannot join it below `target`."""
-    n = len(order)
-    state[:] = FREE
-    for i in range(at):
-        state[order[i]] = OUT
-    state[order[at]] = IN
-    if not propagate(problem, state) or not single:
-        return
-    side = np.empty(n, np.bool_)
-    for v in range(n):
-        if state[v] == FREE:
-            state[v] = IN
-            least = minimum_cut(problem, state, problem.work, 1.0, target * (1 + 2 * MARGIN), side)
-            state[v] = OUT if least > target * (1 + MARGIN) else FREE
-
-
-def refute(problem, values, target, k, *, deadline=None, budget=100_000, order=None):
-    """Prove that no convex set of cost at most `target` is worth a k-th of all values.
+def check(instance, k, certificate):
+    """Prove the bound of a certificate again.
 
     Parameters
     ----------
-    problem : Problem
-    values : float64 (n,)
-        Not negative.
-    target : float
+    instance : evaluation.instance.Instance
     k : int
-    deadline : float, optional
-        Of `time.monotonic`.
-    budget : int
-        Vertices of the search at most.
-    order : int64 (n,), optional
-        The anchors' order; by falling value if not given.
+    certificate : dict
+        ``method`` and what it needs: ``node`` (anchor), ``bound`` and ``limit`` (ideals), ``bound`` and ``values``, one a
+        node (configuration). Bounds in seconds.
 
     Returns
     -------
-    (status, found) : int, bool (n,)
-        PROVED: OPT > target. FOUND: `found` is a set that is worth more. LIMIT: undecided.
+    float
+        The bound that was proved, in seconds; 0 where the certificate proves nothing, or its method leaves none.
+
+    Raises
+    ------
+    InputError
+        The certificate does not fit the instance.
     """
-    n = len(values)
-    threshold = values.sum() / k * (1 - MARGIN)
-    order = np.argsort(-values, kind="stable") if order is None else order
-    found = np.zeros(n, bool)
-    states, slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
-    slope = values.sum() / max(problem.work.sum(), 1e-300)
-    rest = values.sum()
-    for at in range(n):
-        if rest <= threshold:
-            break
-        _root(problem, target, order, at, states[0], n <= 200)
-        slopes[0], size = slope, 1
-        while size > 0:
-            if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
-                return LIMIT, found
-            status, size, looked = _search(problem, values, target, threshold, states, slopes, size, min(budget, 50),
-                                           found)
-            budget -= looked
-            if status == FOUND:
-                return FOUND, found
-        rest -= values[order[at]]
-    return PROVED, found
+    problem, unit = from_instance(instance)
+    method = METHODS.get(certificate.get("method"))
+    return float(method(problem, k, certificate, unit) * unit) if method else 0.0

@@ -1,7 +1,7 @@
 """The configuration linear program: cover all nodes by convex sets that cost at most T, with as few as possible.
 
 A partition below T is such a cover by k sets; where even the fractional cover needs more than k, OPT > T. Columns come
-from annealing and, where that finds none, from the search of `kit.partition.certificate`, which otherwise proves the
+from annealing and, where that finds none, from the search of `kit.partition.refutation`, which otherwise proves the
 bound. The duals are smoothed (Wentges), because those of a degenerate cover jump about.
 """
 
@@ -10,10 +10,15 @@ import time
 import highspy
 import numpy as np
 
-from kit.partition.certificate import FOUND, PROVED, refute
+from kit.partition.refutation import LIMIT, PROVED, pair_costs, refute
 from kit.partition.orders import order_by
 from kit.partition.pricing import INSIDE, labels_around, price
 from kit.partition.problem import set_cost
+
+COUNTEREXAMPLES = 20
+BUDGET = 500
+RESOLUTION = 0.002
+PAIRS = 200  # nodes up to which the costs of all pairs are worth their time
 
 
 class Master:
@@ -27,7 +32,7 @@ class Master:
     def __init__(self, problem):
         self.problem, self.n = problem, len(problem.work)
         self.solver = highspy.Highs()
-        self.solver.setOptionValue("output_flag", False)
+        self.solver.silent()
         self.solver.setOptionValue("threads", 1)
         for _ in range(self.n):
             self.solver.addRow(1.0, highspy.kHighsInf, 0, np.array([], np.int32), np.array([]))
@@ -67,16 +72,20 @@ class ConfigurationBound:
     ----------
     problem : Problem
     k : int
+    upper : float
+        The best bottleneck known: targets lie below.
     partitions : sequence of int64 (n,)
         Known partitions; their stages are the first columns.
     seed : int
     """
 
-    def __init__(self, problem, k, partitions=(), seed=0):
+    def __init__(self, problem, k, upper, partitions=(), seed=0):
         self.problem, self.k, self.seed = problem, k, seed
         self.random = np.random.default_rng(seed)
+        self.centre = None
         self.order = order_by(problem, np.arange(len(problem.work)))
         self.master = Master(problem)
+        self.pairs = pair_costs(problem, upper) if len(problem.work) <= PAIRS else None
         for v in range(len(problem.work)):
             self.master.add(np.arange(len(problem.work)) == v)
         for stages in partitions:
@@ -91,7 +100,7 @@ class ConfigurationBound:
             row[:] = labels_around(self.problem, sets[self.random.integers(len(sets))], self.order)
         return rows
 
-    def decide(self, target, *, deadline, steps=2000, starts=100):
+    def decide(self, target, *, deadline, steps=1000, starts=20):
         """Whether the cover at `target` needs more than k sets.
 
         Returns
@@ -100,26 +109,76 @@ class ConfigurationBound:
             "above": OPT > target, proved by `values`. "covered": k sets suffice fractionally. "unknown": out of time.
         """
         self.master.allow(target)
-        centre, best, smoothing = None, 0.0, 0.6
+        best, smoothing, budget = 0.0, 0.6, BUDGET
         while time.monotonic() < deadline:
             size, duals = self.master.solve()
             if size <= self.k + 1e-9:
                 return "covered", None
-            values = duals if centre is None else smoothing * centre + (1 - smoothing) * duals
+            values = duals if self.centre is None else smoothing * self.centre + (1 - smoothing) * duals
             self.seed += 1
             sets, most = price(self.problem, values, target, self._starts(starts), steps=steps, seed=self.seed)
+            if values.sum() > self.k * most:
+                status, found = refute(self.problem, values, target, self.k, deadline=deadline, pairs=self.pairs,
+                                       budget=budget, most=COUNTEREXAMPLES)
+                budget *= 2 if status == LIMIT else 1
+                if status == PROVED:
+                    self.centre = values
+                    return "above", values
+                sets = np.concatenate([sets, found])
             new = sum(self.master.add(inside) for inside in sets)
+            most = max(most, (sets @ values).max(initial=0.0))
             share = values.sum() / max(most, 1e-9)
             if share > best:
-                best, centre = share, values / max(most, 1e-9)
-            if share > self.k:
-                status, found = refute(self.problem, values, target, self.k, deadline=deadline)
-                if status == PROVED:
-                    return "above", values
-                if status != FOUND:
-                    return "unknown", None
-                self.master.add(found)
-                best, centre = 0.0, values
+                best, self.centre = share, values / max(most, 1e-9)
             elif new == 0:
                 smoothing *= 0.5
         return "unknown", None
+
+    def _try(self, values, target, deadline):
+        """Whether `values` prove OPT > target; counterexamples become columns."""
+        status, found = refute(self.problem, values, target, self.k, deadline=deadline, pairs=self.pairs,
+                               budget=20 * BUDGET, most=COUNTEREXAMPLES)
+        for inside in found:
+            self.master.add(inside)
+        return status == PROVED
+
+    def raise_bound(self, low, high, *, deadline, slice_seconds=8.0):
+        """Generator: raise a bound as far as the program and the time allow.
+
+        Parameters
+        ----------
+        low, high : float
+            A valid bound, and the best partition's bottleneck.
+        deadline : float
+            Of `time.monotonic`.
+        slice_seconds : float
+            Column generation at one target stops after so long; the values it has by then are tried on lower targets.
+
+        Yields
+        ------
+        (bound, values) : float, float64 (n,)
+            Each new bound and the node values that prove it.
+        """
+        ceiling = high
+        while time.monotonic() < deadline and high - low > RESOLUTION * high:
+            target = (low + high) / 2
+            end = min(deadline, time.monotonic() + slice_seconds)
+            verdict, values = self.decide(target, deadline=end)
+            if verdict == "above":
+                low = target
+                yield low, values
+            else:
+                high = target
+                ceiling = min(ceiling, target) if verdict == "covered" else ceiling
+            top, values = high, self.centre
+            for _ in range(4):
+                if top - low <= RESOLUTION * top or time.monotonic() > deadline or values is None:
+                    break
+                target = (low + top) / 2
+                if self._try(values, target, deadline):
+                    low = target
+                    yield low, values
+                else:
+                    top = target
+            if high - low <= RESOLUTION * high:
+                high = min(ceiling, low * (1 + 8 * RESOLUTION))

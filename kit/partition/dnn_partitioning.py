@@ -75,11 +75,11 @@ def _read_edges(draft, path, edges):
     outputs = {}
     for edge in edges:
         where = f"{path}, edge {edge.get('sourceId')} -> {edge.get('destId')}"
-        draft.edges.append((edge["sourceId"], edge["destId"]))
+        draft.edges.append((edge.get("sourceId"), edge.get("destId")))
         size = edge.get("size")
         if size is None:
             size = number(edge.get("cost"), "cost", where) / 1e3 * BANDWIDTH
-        outputs.setdefault(edge["sourceId"], set()).add(number(size, "size", where))
+        outputs.setdefault(edge.get("sourceId"), set()).add(number(size, "size", where))
     return outputs
 
 

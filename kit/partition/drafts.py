@@ -1,5 +1,6 @@
 """What every converter shares: a graph with names for nodes, on its way to an `Instance`."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -82,8 +83,11 @@ def instance_name(path, *suffixes):
 
 
 def number(text, what, where):
-    """A float, or an `InputError` that says what was expected where."""
+    """A finite float, or an `InputError` that says what was expected where."""
     try:
-        return float(text)
+        value = float(text)
     except (TypeError, ValueError):
-        raise InputError(f"{where}: {what} is {text!r}, expected a number") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: {what} is {text!r}, expected a finite number")
+    return value

@@ -89,11 +89,14 @@ def build(problem, state, cost, factor, above, below, spare):
             count = _arc(network, count, v, sink, cost[v])
     for j in range(nets):
         enter, leave = n + 2 + 2 * j, n + 3 + 2 * j
-        held, lacked = False, False
+        held, lacked, free = False, False, False
         for p in range(problem.pin_start[j] - 1, problem.pin_start[j + 1]):
             v = problem.source[j] if p < problem.pin_start[j] else problem.pin[p]
             held |= state[v] == IN
             lacked |= state[v] == OUT
+            free |= state[v] == FREE
+        if not free and held != lacked:
+            continue
         weight = factor * problem.weight[j]
         if held and lacked:
             base += weight

@@ -50,9 +50,9 @@ def read(path, *, bandwidth=None, keep_input=False, k=None):
         text = _text(path)
         if text.lstrip().startswith("{"):
             data = _json(text, path)
-            if "work" in (data.get("nodes") or [{}])[0]:
-                return _own(Instance.from_json(data), bandwidth, k), []
             _refuse_unknown(data, path)
+            if "bandwidth" in data:
+                return _own(Instance.from_json(data), bandwidth, k), []
             draft, default = dnn_partitioning.read(path, data), dnn_partitioning.BANDWIDTH
         elif " -- " in text:
             draft, default = pipedream.read(path, text, keep_input), BANDWIDTH
@@ -101,7 +101,10 @@ def _json(text, path):
 def _refuse_unknown(data, path):
     if "fpgas" in data:
         raise InputError(f"{path}: this is a split by hand, not a graph; give the graph it belongs to")
-    if not isinstance(data.get("nodes"), list) or not isinstance(data.get("edges"), list):
+    objects = [*data["nodes"]] if isinstance(data.get("nodes"), list) else [None]
+    if "bandwidth" not in data and isinstance(data.get("edges"), list):
+        objects += data["edges"]
+    if not isinstance(data.get("edges"), list) or not all(isinstance(one, dict) for one in objects):
         raise InputError(f"{path}: a JSON object with the lists 'nodes' and 'edges' is expected")
 
 

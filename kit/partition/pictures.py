@@ -33,6 +33,7 @@ def draw_stages(axes, instance, stages, k, lower_bound=None):
         axes.axhline(1e3 * lower_bound, color="black", linestyle="--", label="lower bound")
     axes.set(xlabel="stage", ylabel="ms", title=f"{instance.name}, k = {k}: {1e3 * total.max():.4g} ms"
              + (" (simulated)" if instance.simulated else ""))
+    axes.locator_params(axis="x", integer=True)
     axes.legend(fontsize="small")
 
 
@@ -69,8 +70,8 @@ def draw_graph(axes, instance, stages):
 def draw_gap(axes, history):
     """Best partition and best bound over time; `history` has rows (seconds, bottleneck, lower bound)."""
     seconds, upper, lower = (np.array(column, np.float64) for column in zip(*history, strict=True))
-    axes.step(seconds, 1e3 * upper, where="post", label="best partition")
-    axes.step(seconds, 1e3 * lower, where="post", label="lower bound")
+    axes.step(seconds, 1e3 * upper, where="post", marker=".", label="best partition")
+    axes.step(seconds, 1e3 * lower, where="post", marker=".", label="lower bound")
     axes.fill_between(seconds, 1e3 * lower, 1e3 * upper, step="post", alpha=0.2)
     axes.set(xlabel="s", ylabel="ms", title="gap over time")
     axes.legend(fontsize="small")

@@ -160,6 +160,12 @@ def bottleneck(problem, stages, k):
     return float(stage_costs(problem, np.ascontiguousarray(stages, np.int64), k).max(initial=0.0))
 
 
+def is_monotone(problem, stages):
+    """Whether stage numbers never fall along an edge, which makes the quotient acyclic."""
+    edges = edge_list(problem)
+    return bool((stages[edges[:, 0]] <= stages[edges[:, 1]]).all())
+
+
 def edge_list(problem):
     """Precedence edges as int64 (m, 2), rows [producer, consumer]."""
     producer = np.repeat(np.arange(len(problem.work)), np.diff(problem.succ_start))

@@ -40,7 +40,7 @@ def default_bandwidth(instance_outputs, instance_work, ratio=RATIO):
 
 
 def _read_node(draft, message, path, controls):
-    key = int(_one(message, "id", 0))
+    key = _integer(_one(message, "id", 0), "id", path)
     where = f"{path}, node {key}"
     if key in draft.nodes:
         raise InputError(f"{where}: two nodes have this id")
@@ -48,8 +48,9 @@ def _read_node(draft, message, path, controls):
     parameters = number(_one(message, "persistent_memory_size", 0), "persistent_memory_size", where)
     draft.nodes[key] = (str(_one(message, "name", f"node{key}")).strip("\"'") or f"node{key}",
                         number(_one(message, "compute_cost", 0), "compute_cost", where) / 1e6, parameters, output)
-    draft.edges += [(int(_one(info, "preceding_node", 0)), key) for info in message.get("input_info", [])]
-    controls += [(int(source), key) for source in message.get("control_input", [])]
+    draft.edges += [(_integer(_one(info, "preceding_node", 0), "preceding_node", where), key)
+                    for info in message.get("input_info", [])]
+    controls += [(_integer(source, "control_input", where), key) for source in message.get("control_input", [])]
 
 
 def _add_controls(draft, controls):
@@ -70,6 +71,13 @@ def _add_controls(draft, controls):
     if controls:
         draft.notes.append(f"{len(controls)} control edges carry no tensor; {gates} nodes without cost stand in for "
                            "producers that also send one")
+
+
+def _integer(text, what, where):
+    value = number(text, what, where)
+    if value != int(value):
+        raise InputError(f"{where}: {what} is {text!r}, expected a whole number")
+    return int(value)
 
 
 def _one(message, key, default):

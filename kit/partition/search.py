@@ -4,10 +4,14 @@ Labels stay monotone along edges, so every state is a partition with an acyclic 
 of the stage costs, the 16-norm: it also sees stages just below the bottleneck, which the maximum does not.
 """
 
+import time
+
 import numpy as np
 from numba import njit
 
 from kit.partition.problem import bottleneck
+
+SEGMENT = 200_000  # moves between two looks at the clock
 
 
 @njit(cache=True, nogil=True)
@@ -221,7 +225,7 @@ def polish(problem, k, stages, rounds=20):
     return (value, better) if value < old else (old, np.array(stages, np.int64))
 
 
-def anneal(problem, k, stages, *, steps=1_000_000, hot=0.02, cold=0.0003, seed=0):
+def anneal(problem, k, stages, *, steps=1_000_000, hot=0.02, cold=0.0003, seed=0, deadline=None):
     """Anneal stage labels from a given partition.
 
     Parameters
@@ -231,21 +235,28 @@ def anneal(problem, k, stages, *, steps=1_000_000, hot=0.02, cold=0.0003, seed=0
     stages : int64 (n,)
         Monotone along edges.
     steps : int
-        Moves tried; some millions a second.
+        Moves tried; about a million a second.
     hot, cold : float
         First and last temperature, as a share of the bottleneck.
     seed : int
+    deadline : float, optional
+        Stop at this value of `time.monotonic`.
 
     Returns
     -------
     (value, stages) : float, int64 (n,)
         The best partition met, never worse than what was given.
     """
-    stages = np.array(stages, np.int64)
-    value = bottleneck(problem, stages, k)
-    if value <= 0 or len(stages) == 0:
-        return value, stages
-    best = stages.copy()
-    _anneal(problem, k, stages.copy(), steps, hot, cold, seed, best)
-    found = bottleneck(problem, best, k)
-    return (found, best) if found < value else (value, stages)
+    current = np.array(stages, np.int64)
+    value = bottleneck(problem, current, k)
+    best, found = current.copy(), np.empty_like(current)
+    parts = max(1, steps // SEGMENT)
+    for part in range(parts):
+        if value <= 0 or (deadline is not None and time.monotonic() > deadline):
+            break
+        warm, cool = (hot * (cold / hot) ** (at / parts) for at in (part, part + 1))
+        _anneal(problem, k, current, steps // parts, warm, cool, seed + part, found)
+        reached = bottleneck(problem, found, k)
+        if reached < value:
+            value, best = reached, found.copy()
+    return value, best

@@ -1,15 +1,23 @@
 """One call that spends a budget over all solvers and bounds: `solve`."""
 
+import threading
 import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from kit.partition import bounds
 from kit.partition.orders import standard_orders
 from kit.partition.problem import bottleneck, from_instance
-from kit.partition.slicegraph import Population, simple, slice_order
+from kit.partition.search import anneal, polish
+from kit.partition.slicegraph import Population, slice_order
 
 PROVED = 0.9999
+CLOSED = 1 - 1e-5  # a gap that small is not worth more time
+MOVES = 2000  # annealing moves that count as one evaluation
+IDEALS = 200_000
+EXACT_SIZE = 2000  # nodes times stage borders up to which HiGHS is worth a try
+CONFIGURATION_SIZE = 2000  # nodes up to which the configuration program is
 
 
 @dataclass
@@ -27,9 +35,9 @@ class Solution:
     seconds : float
         What was spent.
     methods : dict
-        Per method ``{"upper" or "lower": seconds, "seconds": spent}``.
+        Per method what it reached, in seconds: ``{"upper": ..., "lower": ..., "seconds": spent}``.
     certificate : dict or None
-        What `kit.partition.certificate.check` re-proves the bound from; JSON-able.
+        What `kit.partition.certificate.check` proves the bound from again; JSON-able.
     history : list of (seconds, bottleneck, lower_bound)
         One entry per improvement, for the picture of the closing gap.
     """
@@ -44,26 +52,211 @@ class Solution:
     history: list = field(default_factory=list)
 
 
-def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
-    """Split an instance into at most k stages, with a certified lower bound."""
-    start = time.monotonic()
-    problem, unit = from_instance(instance)
-    stages = np.zeros(len(problem.work), np.int64)
-    value = bottleneck(problem, stages, k)
-    lower = simple(problem, k)
-    orders = standard_orders(problem)
+class _Run:
+    """The best partition and the best bound so far, in units of the problem."""
+
+    def __init__(self, problem, unit, k, deadline):
+        self.problem, self.unit, self.k, self.deadline = problem, unit, k, deadline
+        self.begin, self.lock = time.monotonic(), threading.Lock()
+        self.stages = np.zeros(len(problem.work), np.int64)
+        self.value = bottleneck(problem, self.stages, k)
+        self.lower, self.certificate, self.methods, self.history = 0.0, None, {}, []
+
+    def left(self):
+        """Seconds left."""
+        return self.deadline - time.monotonic()
+
+    def closed(self):
+        """Whether nothing is left to gain."""
+        return self.lower >= CLOSED * self.value
+
+    def over(self):
+        """Whether to stop: no time or no gap left."""
+        return self.closed() or self.left() <= 0
+
+    def _note(self, method, side, value):
+        entry = self.methods.setdefault(method, {})
+        entry[side] = value * self.unit
+        entry["seconds"] = round(time.monotonic() - self.begin, 3)
+        self.history.append((time.monotonic() - self.begin, self.value * self.unit,
+                             min(self.lower, self.value) * self.unit))
+
+    def offer(self, stages, method):
+        """Take a partition if it is better."""
+        value = bottleneck(self.problem, stages, self.k)
+        with self.lock:
+            known = self.methods.get(method, {}).get("upper", np.inf)
+            if value < self.value:
+                self.value, self.stages = value, np.array(stages, np.int64)
+            if value * self.unit < known:
+                self._note(method, "upper", value)
+
+    def claim(self, lower, certificate):
+        """Take a lower bound if it is better."""
+        with self.lock:
+            if lower > self.lower:
+                self.lower = lower
+                self.certificate = {**certificate, "bound": lower * self.unit}
+            if lower * self.unit > self.methods.get(certificate["method"], {}).get("lower", 0.0):
+                self._note(certificate["method"], "lower", lower)
+
+    def solution(self):
+        """What `solve` returns."""
+        lower = min(self.lower, self.value)
+        return Solution(self.stages, self.value * self.unit, lower * self.unit, lower >= PROVED * self.value,
+                        time.monotonic() - self.begin, self.methods, self.certificate, self.history)
+
+
+def _first(run, seed, threads):
+    """Orders anybody would try, a short genetic search, the cheap bounds."""
+    run.claim(*bounds.simple_bound(run.problem, run.k))
+    if run.k == 1:
+        run.claim(run.value * (1 - bounds.MARGIN), {"method": "simple"})
+    orders = standard_orders(run.problem)
     for order in orders:
-        found, labels = slice_order(problem, order, k, value)
-        if labels is not None:
-            value, stages = found, labels
-    pool = Population(problem, k, seed=seed, orders=orders, threads=threads)
-    while time.monotonic() - start < (seconds or 0) and value > lower * (1 + 1e-6):
+        if run.over():
+            return orders
+        _, stages = slice_order(run.problem, order, run.k, run.value)
+        if stages is not None:
+            run.offer(stages, "slicing")
+    return orders
+
+
+def _cheap_bounds(run, timed):
+    """Anchors, then ideals where they are few."""
+    if run.over():
+        return
+    n = len(run.problem.work)
+    share = time.monotonic() + 0.15 * run.left() if timed else np.inf
+    run.claim(*bounds.anchor_bound(run.problem, run.k, limit=run.value, deadline=share))
+    if run.over() or n > 4000:
+        return
+    deadline = time.monotonic() + 0.4 * run.left() if timed else None
+    lower, certificate, stages = bounds.ideals_bound(run.problem, run.k, run.stages, deadline=deadline,
+                                                     limit=min(IDEALS, 100_000_000 // max(1, n * n // 8)))
+    run.offer(stages, "ideals")
+    run.claim(lower, certificate)
+
+
+def _genetic(run, seed, orders, threads, evaluations=None, seconds=np.inf):
+    """SliceGraph until it stalls, its evaluations are used up, or its time is."""
+    if run.closed():
+        return
+    end = min(run.deadline, time.monotonic() + seconds)
+    pool = Population(run.problem, run.k, _population(evaluations), seed, orders, threads)
+    stalled, best = 0, pool.values[0]
+    while stalled < 30 and time.monotonic() < end and (evaluations is None or pool.evaluations < evaluations):
         pool.advance()
-    found, labels = pool.best()
-    if found < value:
-        value, stages = found, labels
-    spent = time.monotonic() - start
-    lower = min(lower, value) * (1 - 1e-9)
-    return Solution(stages, value * unit, lower * unit, lower >= PROVED * value, spent,
-                    {"slicegraph": {"upper": value * unit}, "simple": {"lower": lower * unit}},
-                    None, [(spent, value * unit, lower * unit)])
+        stalled = 0 if pool.values[0] < best * (1 - 1e-6) else stalled + 1
+        best = pool.values[0]
+    run.offer(pool.best()[1], "slicegraph")
+
+
+def _population(evaluations):
+    return 100 if evaluations is None else int(np.clip(evaluations // 10, 4, 100))
+
+
+def _annealing(run, seed, stop, evaluations=None):
+    """Annealing from the best partition and from the start of the search in turn, longer each time."""
+    base, random, steps, number = run.stages.copy(), np.random.default_rng(seed), 500_000, 0
+    budget = np.inf if evaluations is None else evaluations * MOVES
+    while not run.closed() and not stop.is_set() and budget > 0 and run.left() > 0:
+        start = run.stages if number % 3 else base
+        hot = (0.005, 0.02, 0.002, 0.01)[number % 4]
+        if budget < np.inf:
+            steps = int(min(budget, max(200_000, evaluations * MOVES // 8)))
+        budget -= steps
+        _, stages = anneal(run.problem, run.k, start, steps=steps, hot=hot, seed=int(random.integers(2**31)),
+                           deadline=run.deadline)
+        run.offer(stages, "annealing")
+        number += 1
+        if number % 4 == 0 and steps < 20_000_000:
+            steps *= 2
+
+
+def _exact(run, threads):
+    """HiGHS on the exact program, where it is small."""
+    if run.over() or len(run.problem.work) * (run.k - 1) > EXACT_SIZE:
+        return
+    lower, certificate, stages = bounds.exact_bound(run.problem, run.k, run.stages, seconds=0.25 * run.left(),
+                                                    threads=threads)
+    run.offer(stages, "exact")
+    run.claim(lower, certificate)
+
+
+def _configuration(run, seed, seconds):
+    """The configuration program for some seconds."""
+    if run.over() or len(run.problem.work) > CONFIGURATION_SIZE:
+        return
+    end = min(run.deadline, time.monotonic() + seconds)
+    for lower, certificate in bounds.configuration_bound(run.problem, run.k, run.lower, run.value, deadline=end,
+                                                         partitions=[run.stages], seed=seed):
+        run.claim(lower, certificate)
+        if run.closed():
+            break
+
+
+def _timed(run, seed, orders, threads):
+    """Spend what is left of a time budget: on partitions first, then on bounds, with two threads on both at once."""
+    left = run.left()
+    _genetic(run, seed, orders, threads, seconds=0.08 * left)
+    _exact(run, threads)
+    stop = threading.Event()
+    if threads > 1:
+        worker = threading.Thread(target=_annealing, args=(run, seed, stop))
+        worker.start()
+        try:
+            time.sleep(min(0.05 * left, max(0.0, run.left())))
+            _configuration(run, seed, run.left())
+        finally:
+            if run.closed():
+                stop.set()
+            worker.join()
+        return
+    if len(run.problem.work) <= CONFIGURATION_SIZE:
+        timer = threading.Timer(0.3 * run.left(), stop.set)
+        timer.daemon = True
+        timer.start()
+    _annealing(run, seed, stop)
+    _configuration(run, seed, run.left())
+
+
+def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
+    """Split an instance into at most k stages, with a lower bound on what any split can reach.
+
+    Parameters
+    ----------
+    instance : evaluation.instance.Instance
+    k : int
+    seconds : float, optional
+        Time to spend, 60 if neither budget is given; less is used where optimality is proved. Compiling the kernels on
+        a machine's first run comes on top.
+    evaluations : int, optional
+        Orders sliced, or thousands of annealing moves: with a number instead of a time, the same seed gives the same
+        partition on any machine.
+    seed : int
+    threads : int
+        More than one also lets the search for partitions and that for bounds run at the same time.
+
+    Returns
+    -------
+    Solution
+        The best so far where Ctrl-C interrupts.
+    """
+    problem, unit = from_instance(instance)
+    timed = evaluations is None
+    seconds = (60.0 if timed else np.inf) if seconds is None else float(seconds)
+    run = _Run(problem, unit, max(1, min(k, len(problem.work))), time.monotonic() + seconds)
+    try:
+        orders = _first(run, seed, threads)
+        _cheap_bounds(run, timed)
+        if timed:
+            _timed(run, seed, orders, threads)
+        else:
+            _genetic(run, seed, orders, threads, evaluations // 2)
+            _annealing(run, seed, threading.Event(), evaluations - evaluations // 2)
+        if not run.closed():
+            run.offer(polish(problem, run.k, run.stages)[1], "polish")
+    except KeyboardInterrupt:
+        pass
+    return run.solution()

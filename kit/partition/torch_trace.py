@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import fx
+from torch import fx, nn
 from torch.fx.passes.split_module import split_module
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -88,7 +88,7 @@ def trace(module, inputs, name, *, bandwidth=16 * 1024**3, k=STAGES, machine=TPU
     InputError
         Where the module cannot be traced, or tied parameters are in the way.
     """
-    graph_module = _graph_module(module, inputs)
+    graph_module = _with_held(_graph_module(module, inputs))
     costs = _costs(graph_module, inputs, machine)
     groups, notes = _groups(graph_module, costs, tied)
     draft = Draft(name, f"torch module {type(module).__name__}, roofline costs", True, notes=notes)
@@ -121,6 +121,43 @@ def _graph_module(module, inputs):
                              "control flow that depends on the data, or trace its parts") from second
 
 
+class Held(nn.Module):
+    """Gives a parameter or constant that the code reads by itself, so that a stage can take it along."""
+
+    def __init__(self, value):
+        super().__init__()
+        if isinstance(value, nn.Parameter):
+            self.value = value
+        elif isinstance(value, torch.Tensor):
+            self.register_buffer("value", value)
+        else:
+            self.value = value
+
+    def forward(self):
+        """The value."""
+        return self.value
+
+
+def _with_held(graph_module):
+    """Replace what reads an attribute by a call of `Held`; in place."""
+    for node in list(graph_module.graph.nodes):
+        if node.op == "get_attr" and node.users:
+            value = operator.attrgetter(node.target)(graph_module)
+            if isinstance(value, nn.Module):
+                continue  # the body of a higher-order operator
+            name = f"held_{node.name}"
+            graph_module.add_submodule(name, Held(value))
+            with graph_module.graph.inserting_before(node):
+                node.replace_all_uses_with(graph_module.graph.call_module(name))
+            graph_module.graph.erase_node(node)
+    graph_module.recompile()
+    return graph_module
+
+
+def _is_held(graph_module, node):
+    return node.op == "call_module" and isinstance(graph_module.get_submodule(node.target), Held)
+
+
 class _Pricing(fx.Interpreter):
     """Runs a graph on the meta device and notes what every node costs."""
 
@@ -138,15 +175,13 @@ class _Pricing(fx.Interpreter):
         made, moved = _tensors(result), sum(parameters.values()) + _bytes(given)
         is_view = made and all(tensor.untyped_storage()._cdata in before for tensor in made) and not any(
             tensor is old for value in given for old in _tensors(value) for tensor in made)
-        free = node.op not in CALLS or node.target is operator.getitem or is_view or not made
+        taken = node.op not in CALLS or _is_held(self.module, node) or node.target is operator.getitem
+        free = taken or is_view or not made
         seconds = 0.0 if free else self.machine.seconds(counter.get_total_flops(), moved + _bytes(result))
         self.costs[node.name] = _Cost(float(seconds), _bytes(result), parameters, bool(made))
         return result
 
     def _parameters(self, node):
-        if node.op == "get_attr":
-            value = self.fetch_attr(node.target)
-            return {id(value): _bytes(value)} if isinstance(value, torch.Tensor) else {}
         if node.op == "call_module":
             layer = self.fetch_attr(node.target)
             return {id(value): _bytes(value) for value in (*layer.parameters(), *layer.buffers())}
@@ -169,8 +204,8 @@ def _on_meta(graph_module):
     memo = {}
     for value in (*graph_module.parameters(), *graph_module.buffers()):
         memo[id(value)] = value.detach().to("meta").requires_grad_(value.requires_grad)
-        if isinstance(value, torch.nn.Parameter):
-            memo[id(value)] = torch.nn.Parameter(memo[id(value)], value.requires_grad)
+        if isinstance(value, nn.Parameter):
+            memo[id(value)] = nn.Parameter(memo[id(value)], value.requires_grad)
     return copy.deepcopy(graph_module, memo)
 
 
@@ -188,7 +223,8 @@ def _bytes(value):
 
 def _groups(graph_module, costs, tied):
     """Which nodes of the graph become one node of the instance; names in the graph's order."""
-    order = [node for node in graph_module.graph.nodes if node.op in CALLS and (node.users or costs[node.name].made)]
+    order = [node for node in graph_module.graph.nodes if node.op in CALLS and not _is_held(graph_module, node)
+             and (node.users or costs[node.name].made)]
     owner = {node.name: node.name for node in order}
 
     def find(name):
@@ -205,13 +241,11 @@ def _groups(graph_module, costs, tied):
             notes.append(f"{' and '.join(names)} share a parameter: {len(between)} nodes are kept in one stage")
             for name in between:
                 owner[find(name)] = find(names[0])
-    groups = {}
+    groups = {find(node.name): [] for node in order}  # in the order of their first operations
     for node in graph_module.graph.nodes:
-        home = node
-        if node.op == "get_attr" and node.users:
-            home = next(iter(node.users))  # a parameter lives with what uses it
+        home = next(iter(node.users)) if _is_held(graph_module, node) else node  # a value lives with what uses it
         if home.name in owner:
-            groups.setdefault(find(home.name), []).append(node.name)
+            groups[find(home.name)].append(node.name)
     return list(groups.values()), sorted(set(notes))
 
 
@@ -219,7 +253,8 @@ def _parameter_users(graph_module, costs):
     """Nodes that use each parameter, through a layer or by name."""
     users = {}
     for node in graph_module.graph.nodes:
-        names = [user.name for user in node.users if user.op in CALLS] if node.op == "get_attr" else [node.name]
+        held = _is_held(graph_module, node)
+        names = [user.name for user in node.users if user.op in CALLS] if held else [node.name]
         for parameter in costs[node.name].parameters if node.name in costs else ():
             users.setdefault(parameter, {}).update(dict.fromkeys(names))
     return {parameter: list(names) for parameter, names in users.items()}
@@ -248,9 +283,9 @@ def _refuse_tied(names, between, order, tied):
 def _merged(graph_module, group, costs, group_of):
     """Name, work, parameter bytes and output bytes of a group of nodes."""
     nodes = {node.name: node for node in graph_module.graph.nodes}
-    calls = [name for name in group if nodes[name].op in CALLS]
+    calls = [name for name in group if not _is_held(graph_module, nodes[name])]
     sent = [cost.output_bytes for name, cost in zip(group, costs, strict=True)
-            if nodes[name].op in CALLS and any(group_of.get(user.name) != group_of[name] for user in nodes[name].users)]
+            if name in calls and any(group_of.get(user.name) != group_of[name] for user in nodes[name].users)]
     parameters = {key: size for cost in costs for key, size in cost.parameters.items()}
     name = calls[0] if len(calls) == 1 else f"{calls[0]}..{calls[-1]}"
     return name, sum(cost.seconds for cost in costs), float(sum(parameters.values())), float(sum(sent))
@@ -263,4 +298,7 @@ def _split(traced, stages):
     order = [stage for stage in order.tolist() if stage in set(stages.tolist())]
     position = {stage: number for number, stage in enumerate(order)}
     part = {name: position[stages[number]] for number, group in enumerate(traced.groups) for name in group}
-    return split_module(traced.graph_module, traced.graph_module, lambda node: part.get(node.name, 0))
+    split = split_module(traced.graph_module, traced.graph_module, lambda node: part.get(node.name, 0))
+    split.graph.set_codegen(traced.graph_module.graph._codegen)  # the signature of an exported module
+    split.recompile()
+    return split

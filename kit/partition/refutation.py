@@ -1,0 +1,273 @@
+"""Proof that no stage is worth its share: branch and bound over minimum cuts.
+
+For node values y >= 0, let every convex set S with cost f(S) <= T be worth y(S) < y(V) / k. The stages of a partition
+into k stages of cost at most T would be worth y(V) together: there is none, so OPT > T. The proof goes through the nodes
+as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the Lagrangian
+
+    y(S) <= mu T - min over S of (mu f(S) - y(S))        for every mu >= 0
+
+is a minimum cut, and so is the cheapest set, ``min f(S) > T``.
+"""
+
+import time
+
+import numpy as np
+from numba import njit
+
+from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut, reach, surroundings
+from kit.partition.problem import set_cost
+
+MARGIN = 1e-9
+PROVED, FOUND, LIMIT = 1, 0, -1
+
+
+@njit(cache=True, nogil=True)
+def _worth(values, side):
+    total = 0.0
+    for v in range(len(values)):
+        if side[v]:
+            total += values[v]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _relaxed_cost(problem, side, multiplier):
+    """f(S) with the overflow term replaced by its multiple, ``m (param(S) - capacity) <= overflow``."""
+    cost, held = 0.0, 0.0
+    for v in range(len(side)):
+        if side[v]:
+            cost += problem.work[v]
+            held += problem.param[v]
+    for j in range(len(problem.weight)):
+        home = side[problem.source[j]]
+        for p in range(problem.pin_start[j], problem.pin_start[j + 1]):
+            if side[problem.pin[p]] != home:
+                cost += problem.weight[j]
+                break
+    if multiplier > 0:
+        cost += multiplier * (held - problem.capacity)
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def pair_costs(problem, limit):
+    """Lower bound on the cost of a convex set that holds both nodes of each pair, float64 (n, n), capped at `limit`."""
+    n = len(problem.work)
+    state, side, costs = np.zeros(n, np.int8), np.empty(n, np.bool_), np.zeros((n, n))
+    for u in range(n):
+        for v in range(u, n):
+            state[u], state[v] = IN, IN
+            costs[u, v] = min(limit, minimum_cut(problem, state, problem.work, 1.0, limit, side))
+            costs[v, u] = costs[u, v]
+            state[u], state[v] = FREE, FREE
+    return costs
+
+
+@njit(cache=True, nogil=True)
+def propagate(problem, state, pairs, ceiling):
+    """Fix what convexity and dear pairs imply; False where that contradicts itself."""
+    n = len(state)
+    for u in range(len(pairs)):
+        if state[u] == IN:
+            for v in range(n):
+                if pairs[u, v] > ceiling:
+                    if state[v] == IN:
+                        return False
+                    state[v] = OUT
+    above, below = surroundings(problem, state)
+    lost_below, lost_above = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    lost = state == OUT
+    reach(problem.succ_start, problem.succ, np.flatnonzero(lost & below), lost_below)
+    reach(problem.pred_start, problem.pred, np.flatnonzero(lost & above), lost_above)
+    for v in range(n):
+        if above[v] and below[v]:
+            if state[v] == OUT:
+                return False
+            state[v] = IN
+        elif lost_below[v] or lost_above[v]:
+            if state[v] == IN:
+                return False
+            state[v] = OUT
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _bound(problem, values, target, threshold, state, multiplier, mu, low, high):
+    """Lower the Lagrangian bound over mu; `low` and `high` hold minimisers within and beyond the target.
+
+    Returns (proved, mu): whether some mu bounds the worth by `threshold`.
+    """
+    side = np.empty(len(values), np.bool_)
+    low_cost, low_worth = _relaxed_cost(problem, low, multiplier), _worth(values, low)
+    high_cost, high_worth = _relaxed_cost(problem, high, multiplier), _worth(values, high)
+    constant = multiplier * problem.capacity if multiplier > 0 else 0.0
+    for step in range(10):
+        if step > 0 or mu <= 0:
+            if high_cost - low_cost < 1e-12:
+                break
+            mu = (high_worth - low_worth) / (high_cost - low_cost)
+        if mu <= 0:
+            break
+        least = minimum_cut(problem, state, mu * (problem.work + multiplier * problem.param) - values, mu, np.inf, side)
+        if mu * (target + constant) - least <= threshold:
+            return True, mu
+        cost, worth = _relaxed_cost(problem, side, multiplier), _worth(values, side)
+        if cost <= target:
+            if step > 0 and worth - mu * cost <= low_worth - mu * low_cost + 1e-9:
+                break
+            low[:], low_cost, low_worth = side, cost, worth
+        else:
+            if step > 0 and worth - mu * cost <= high_worth - mu * high_cost + 1e-9:
+                break
+            high[:], high_cost, high_worth = side, cost, worth
+    return False, mu
+
+
+@njit(cache=True, nogil=True)
+def _branch_node(values, state, low, high):
+    """A free node on which the two minimisers disagree, the most valuable; else the most valuable free one."""
+    chosen, worth = -1, -1.0
+    for v in range(len(values)):
+        if state[v] == FREE and high[v] != low[v] and values[v] > worth:
+            chosen, worth = v, values[v]
+    if chosen < 0:
+        for v in range(len(values)):
+            if state[v] == FREE and values[v] > worth:
+                chosen, worth = v, values[v]
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _agrees(side, state):
+    for v in range(len(side)):
+        if (state[v] == IN and not side[v]) or (state[v] == OUT and side[v]):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _search(problem, values, target, threshold, pairs, states, lows, highs, slopes, size, budget, found):
+    """Depth-first search from the open vertices ``states[:size]``, ``budget`` of them at most.
+
+    A vertex starts from the sets its parent ended with: `lows`, which keep to the target, and `highs`, which do not;
+    where one still agrees with what is fixed, it saves a cut. Returns (status, open vertices left, vertices looked at);
+    a counterexample is written to `found`.
+    """
+    n, looked, ceiling = len(values), 0, target * (1 + MARGIN)
+    low, high = np.empty(n, np.bool_), np.empty(n, np.bool_)
+    while size > 0:
+        if looked >= budget:
+            return LIMIT, size, looked
+        size -= 1
+        looked += 1
+        state, mu = states[size].copy(), slopes[size]
+        if not propagate(problem, state, pairs, ceiling):
+            continue
+        low[:], high[:] = lows[size], highs[size]
+        worth = 0.0
+        for v in range(n):
+            if state[v] != OUT:
+                worth += values[v]
+        if worth <= threshold:
+            continue
+        if not _agrees(low, state) and minimum_cut(problem, state, problem.work, 1.0, ceiling * (1 + MARGIN),
+                                                   low) > ceiling:
+            continue
+        if _agrees(high, state):
+            mu = 0.0
+        else:
+            for v in range(n):
+                high[v] = state[v] != OUT
+        proved, mu = _bound(problem, values, target, threshold, state, 0.0, mu, low, high)
+        if not proved and problem.capacity < np.inf and _worth(problem.param, low) > problem.capacity:
+            proved = _spill(problem, values, target, threshold, state, mu)
+        if proved:
+            continue
+        if _worth(values, low) > threshold and set_cost(problem, low) <= target and is_convex(problem, low):
+            found[:] = low
+            return FOUND, size, looked
+        v = _branch_node(values, state, low, high)
+        if v < 0:
+            # Every node is fixed and the set neither costs too much nor is worth too little: only the rounding
+            # margin is between it and a counterexample.
+            found[:] = low
+            return FOUND, size, looked
+        for side in (OUT, IN):
+            states[size], lows[size], highs[size], slopes[size] = state, low, high, mu
+            states[size, v] = side
+            size += 1
+    return PROVED, 0, looked
+
+
+@njit(cache=True, nogil=True)
+def _spill(problem, values, target, threshold, state, mu):
+    """Bounds with overflow stated: as a full cost, then by half."""
+    n = len(values)
+    low, high = np.empty(n, np.bool_), np.empty(n, np.bool_)
+    for multiplier in (1.0, 0.5):
+        for v in range(n):
+            high[v] = state[v] != OUT
+        cost = problem.work + multiplier * problem.param
+        constant = multiplier * problem.capacity
+        least = minimum_cut(problem, state, cost, 1.0, np.inf, low) - constant
+        if least > target * (1 + MARGIN):
+            return True
+        proved, _ = _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
+        if proved:
+            return True
+    return False
+
+
+def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=None, order=None, most=1):
+    """Prove that no convex set of cost at most `target` is worth a k-th of all values.
+
+    Parameters
+    ----------
+    problem : Problem
+    values : float64 (n,)
+        Not negative.
+    target : float
+    k : int
+    deadline : float, optional
+        Of `time.monotonic`.
+    budget : int
+        Vertices of the search at most.
+    pairs : float64 (n, n), optional
+        `pair_costs` of the problem; with them the search is shorter.
+    order : int64 (n,), optional
+        The anchors' order; by falling value if not given.
+    most : int
+        Stop after so many counterexamples, one an anchor.
+
+    Returns
+    -------
+    (status, found) : int, bool (s, n)
+        PROVED: OPT > target. FOUND: the sets of `found` are worth more. LIMIT: undecided.
+    """
+    n = len(values)
+    threshold = values.sum() / k * (1 - MARGIN)
+    order = np.argsort(-values, kind="stable") if order is None else order
+    pairs = np.zeros((0, n)) if pairs is None else pairs
+    inside, found = np.zeros(n, bool), []
+    states, slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
+    lows, highs = np.zeros((2, 2 * n + 2, n), bool)
+    slope = values.sum() / max(problem.work.sum(), 1e-300)
+    rest = values.sum()
+    for at in range(n):
+        if rest <= threshold or len(found) >= most:
+            break
+        states[0] = FREE
+        states[0, order[:at]] = OUT
+        states[0, order[at]] = IN
+        slopes[0], lows[0], highs[0], size = slope, False, False, 1
+        while size > 0:
+            if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
+                return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
+            status, size, looked = _search(problem, values, target, threshold, pairs, states, lows, highs, slopes,
+                                           size, min(budget, 50), inside)
+            budget -= looked
+            if status == FOUND:
+                found.append(inside.copy())
+                break
+        rest -= values[order[at]]
+    return FOUND if found else PROVED, np.array(found, bool).reshape(-1, n)
