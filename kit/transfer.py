@@ -133,27 +133,22 @@ def shuffled(graph, seed):
 
 
 class _Samples:
-    """Samples and the rankers fitted to them, each made once."""
+    """Rankers fitted to samples, once for a collection and a set of constants."""
 
     def __init__(self, folder, rankers, seed, threads):
         self.folder, self.rankers, self.seed, self.threads = folder, rankers, seed, threads
-        self._data = lru_cache(maxsize=None)(self._made)
         self._rankers = lru_cache(maxsize=None)(self._fit)
 
     def fitted(self, collection, constants):
         """{model: ranker} for a collection and a named set; sets of equal constants share theirs."""
         return self._rankers(collection, named.constants(constants))
 
-    def _made(self, constants):
+    def _fit(self, collection, constants):
         from kit import sample
 
         folder = self.folder / str(len(list(self.folder.iterdir())))
-        sample.write(folder, "small", self.seed, constants=constants)
-        return folder
-
-    def _fit(self, collection, constants):
-        data = self._data(constants)
-        train, valid = (Graphs(data, collection, split) for split in ("train", "valid"))
+        sample.write(folder, "small", self.seed, constants=constants, collections=[collection], workers=self.threads)
+        train, valid = (Graphs(folder, collection, split) for split in ("train", "valid"))
         return {model: self._trained(ranker(), train, valid, options)
                 for model, (ranker, options) in self.rankers.items()}
 
