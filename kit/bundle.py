@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evaluation.errors import InputError
 from evaluation.files import atomic
-from kit import credentials
+from kit.kaggle import credentials
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGES, FILES = ("kit", "evaluation"), ("requirements.txt", "pyproject.toml", "LICENSE", "README.md")

@@ -11,8 +11,8 @@ from evaluation import dataset
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
 from kit.graphs import TileGraph, distinct_configs, read_graph
-from kit.hlo_schema import OPCODES
-from kit.manifest import missing, read_state
+from kit.hlo.schema import OPCODES
+from kit.kaggle.manifest import missing, read_state
 from kit.models import ranker as rankers
 from kit.progress import progress
 

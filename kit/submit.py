@@ -12,8 +12,8 @@ from evaluation import tracks
 from evaluation.collections import find_root
 from evaluation.errors import InputError, InvalidSubmission
 from evaluation.files import atomic, sha256
-from kit.kaggle_client import COMPETITION, Kaggle
-from kit.kaggle_errors import Truncated, Unanswered, explain, pause_before
+from kit.kaggle.client import COMPETITION, Kaggle
+from kit.kaggle.errors import Truncated, Unanswered, explain, pause_before
 from kit.progress import progress
 from kit.submission import CARD, CSV, read_card
 
@@ -49,7 +49,7 @@ def submit(entry, *, message=None, data=None, slug=COMPETITION, tolerant=False, 
     wait : float
         Seconds to wait for the score.
     timeout, retries
-        As in `kit.kaggle_client.Kaggle`.
+        As in `kit.kaggle.client.Kaggle`.
     say : callable
         Gets sentences for the user.
 

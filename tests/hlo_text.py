@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from kit.hlo_schema import message
+from kit.hlo.schema import message
 
 _LINE = re.compile(r"^\s+(ROOT )?%?(\S+) = (\(.*?\)|\S+) ([\w-]+)\((.*?)\)(?:, (.*))?$")
 _TYPES = {"f32": "f32", "bf16": "bf16", "s32": "s32", "pred": "pred"}

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evaluation.errors import InputError
-from kit import bench_hlo, hlo
+from kit import hlo
+from kit.bench import hlo as bench_hlo
 from kit.graphs import LayoutGraph, TileGraph, read_graph
-from kit.hlo_schema import COLUMN, FEATURES, OPCODE_IDS, OPCODES, message
+from kit.hlo.schema import COLUMN, FEATURES, OPCODE_IDS, OPCODES, message
 from tests.hlo_text import expected, parsed_text
 
 DATA = Path(__file__).parent / "data" / "hlo"

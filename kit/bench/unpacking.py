@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kit.unpack import members, unpack
+from kit.kaggle.unpack import members, unpack
 
 SMALL, LARGE = (1500, 60_000), (8, 20_000_000)  # files and bytes: tile kernels and layout graphs of the real archive
 ROUNDS = 5

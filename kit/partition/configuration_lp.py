@@ -10,10 +10,10 @@ import time
 import highspy
 import numpy as np
 
-from kit.partition.refutation import LIMIT, PROVED, pair_costs, refute
 from kit.partition.orders import order_by
-from kit.partition.pricing import INSIDE, labels_around, price
+from kit.partition.pricing import labels_around, price
 from kit.partition.problem import set_cost
+from kit.partition.refutation import LIMIT, PROVED, pair_costs, refute
 
 COUNTEREXAMPLES = 20
 BUDGET = 500

@@ -8,7 +8,7 @@ show it.
 import heapq
 from dataclasses import dataclass
 
-from kit.hlo_schema import COLUMN, OPCODES
+from kit.hlo.schema import COLUMN, OPCODES
 
 LARGEST = 64  # nodes of a fused computation; real kernels have about 40 in all
 _ELEMENTWISE = frozenset(

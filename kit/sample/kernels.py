@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 
 from kit.hlo import edges
-from kit.hlo_features import RESTING
-from kit.hlo_schema import COLUMN, OPCODE_IDS, OPCODES
+from kit.hlo.features import RESTING
+from kit.hlo.schema import COLUMN, OPCODE_IDS, OPCODES
 from kit.sample.cuts import PRODUCTS
 
 LANES, SUBLANES = 128, 8

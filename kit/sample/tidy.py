@@ -8,7 +8,7 @@ convolutions, common subexpressions, dead code, arguments as one tuple. Only `ki
 
 import re
 
-from kit.hlo_schema import message
+from kit.hlo.schema import message
 
 _IMPURE = {b"rng", b"rng-bit-generator", b"parameter", b"all-reduce", b"infeed", b"while"}
 _FLOATS = (10, 11, 12, 16)  # float16, float32, float64, bfloat16

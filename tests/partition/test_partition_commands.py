@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from evaluation.instance import Instance, dumps
+from evaluation.instance import Instance
 from evaluation.partition import bottleneck, check_stages
 from kit.partition.jobs import Task, solve_all
 from kit.partition.random_graphs import generate

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kit import hlo
-from kit.hlo_schema import COLUMN, OPCODES, message
+from kit.hlo.schema import COLUMN, OPCODES, message
 from kit.sample import programs
 from kit.sample.cuts import cuts
 from kit.sample.kernels import copy, kernel, layout

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.errors import InputError
 from kit import hlo
-from kit.hlo_schema import OPCODES
+from kit.hlo.schema import OPCODES
 from kit.sample import programs
 
 HLO = Path(__file__).parents[1] / "data" / "hlo"

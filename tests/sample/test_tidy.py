@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kit import hlo
-from kit.hlo_schema import OPCODES, message
+from kit.hlo.schema import OPCODES, message
 from kit.sample.tidy import tidy
 
 LOOP = Path(__file__).parents[1] / "data" / "hlo" / "loop.pb"

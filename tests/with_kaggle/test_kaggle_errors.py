@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from kit.kaggle_errors import explain
+from kit.kaggle.errors import explain
 from tests.kaggle_server import SIGNATURE, Competition, Fault
 from tests.with_kaggle.archives import KEY, REFRESH, TOKEN, tree_of, zipped
 
@@ -285,7 +285,7 @@ def test_refusal_leaves_nothing_behind(kit, home, fails, tmp_path):
 IMPORT = """
 import os, sys
 before = dict(os.environ)
-from kit.kaggle_client import load_package
+from kit.kaggle.client import load_package
 assert load_package().__name__ == "KaggleApi"
 assert dict(os.environ) == before
 print(sys.stdin.read())

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from evaluation.errors import InputError
 from kit.bench import unpacking
-from kit.unpack import Corrupt, contents, members, place, safe_name, unpack
-from kit.untar import untar
+from kit.kaggle.unpack import Corrupt, contents, members, place, safe_name, unpack
+from kit.kaggle.untar import untar
 from tests.with_kaggle.archives import tree_of, zipped
 
 GOOD = "npz_all/npz/tile/xla/train/a.npz"

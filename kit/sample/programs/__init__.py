@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit.hlo import Module, configurable, edges
-from kit.hlo_features import RESTING
+from kit.hlo.features import RESTING
 from kit.npz import EPOCH
 
 FOLDER = Path(__file__).parent

@@ -6,7 +6,7 @@ their sums and products run over the whole list in wrapping 64-bit integers, and
 
 import numpy as np
 
-from kit.hlo_schema import COLUMN, ELEMENT_TYPES, FEATURES, OPCODE_IDS
+from kit.hlo.schema import COLUMN, ELEMENT_TYPES, FEATURES, OPCODE_IDS
 
 _WINDOW = ("size", "stride", "padding_low", "padding_high", "window_dilation", "base_dilation")
 _SLICE = ("start", "stride", "limit")
@@ -122,9 +122,9 @@ def node_features(computations):
     Returns
     -------
     node_feat : float32 array, shape (n, 140)
-        Columns as `kit.hlo_schema.FEATURES`.
+        Columns as `kit.hlo.schema.FEATURES`.
     node_opcode : uint8 array, shape (n,)
-        Index into `kit.hlo_schema.OPCODES`, 0 where the opcode is not listed.
+        Index into `kit.hlo.schema.OPCODES`, 0 where the opcode is not listed.
     """
     out, opcodes, row = _Rows(), [], 0
     for computation in computations:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from evaluation.collections import COLLECTIONS, SPLITS
 from evaluation.errors import InputError
-from kit.fetch import probe
-from kit.job import human
-from kit.manifest import write_manifest
+from kit.kaggle.fetch import probe
+from kit.kaggle.job import human
+from kit.kaggle.manifest import write_manifest
+from kit.kaggle.unpack import PIECE, place, safe_name
 from kit.progress import progress
-from kit.unpack import PIECE, place, safe_name
 
 AUTHORS = "https://download.tensorflow.org/data/tpu_graphs/v0"  # README of google-research-datasets/tpu_graphs
 

@@ -3,7 +3,7 @@
 from google.protobuf.message import DecodeError
 
 from evaluation.errors import InputError
-from kit.hlo_schema import OPCODE_IDS, message
+from kit.hlo.schema import OPCODE_IDS, message
 
 HOW = """serialized HLO modules come from
   JAX          jax.jit(f).lower(*shapes).compiler_ir("hlo").as_serialized_hlo_module_proto()

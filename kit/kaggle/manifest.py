@@ -8,7 +8,7 @@ from pathlib import Path
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
 from evaluation.files import atomic
-from kit.unpack import Member
+from kit.kaggle.unpack import Member
 
 MANIFEST, WORK = "download.json", ".download"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import requests
 
 from evaluation.errors import InputError
-from kit.kaggle_errors import Truncated, WrongLength, explain, pause_before, status_of
+from kit.kaggle.errors import Truncated, WrongLength, explain, pause_before, status_of
 
 CHUNK = 1 << 16  # bytes: what a broken connection can cost at most
 EXPIRED = (400, 401, 403, 404, 410)  # what storage answers when the signature of an address has run out

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation.errors import InputError
-from kit.hlo_features import wrapped
+from kit.hlo.features import wrapped
 
 TENSORS, DIGITS = 3, 6  # output, input, kernel; minor to major
 _BOUNDS = ("kernel_bounds", "output_bounds", "input_bounds")

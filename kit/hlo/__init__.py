@@ -9,11 +9,11 @@ import numpy as np
 
 from evaluation.errors import InputError
 from kit import npz
-from kit.hlo_features import node_features
-from kit.hlo_macs import macs
-from kit.hlo_parse import parse
-from kit.hlo_runs import DIGITS, TENSORS, LayoutRuns, TileRuns, runs
-from kit.hlo_schema import OPCODE_IDS
+from kit.hlo.features import node_features
+from kit.hlo.macs import macs
+from kit.hlo.parse import parse
+from kit.hlo.runs import DIGITS, TENSORS, LayoutRuns, TileRuns, runs
+from kit.hlo.schema import OPCODE_IDS
 
 CONFIGURABLE = tuple(OPCODE_IDS[name] for name in ("convolution", "dot", "reshape"))
 _CUT = re.compile("cluster|while|cond")  # the data set's node_splits have a cut after computations named so
@@ -105,7 +105,7 @@ def build(module, tuned=None, where="module"):
     Parameters
     ----------
     module : HloModuleProto
-        Of `kit.hlo_schema.message`.
+        Of `kit.hlo.schema.message`.
     tuned : ModuleTuningData, optional
         Its runs.
     where : str

@@ -8,7 +8,7 @@ import requests
 from urllib3.exceptions import IncompleteRead, NameResolutionError, ProtocolError
 
 from evaluation.errors import InputError
-from kit.credentials import SETTINGS_PAGE
+from kit.kaggle.credentials import SETTINGS_PAGE
 
 AGAIN = "Run the same command again: it goes on where it stopped."
 FULL, NO_PERMISSION = (errno.ENOSPC, errno.EDQUOT), (errno.EACCES, errno.EPERM, errno.EROFS)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluation.errors import InputError
-from kit.fetch import Changed, Source, fetch
-from kit.kaggle_client import COMPETITION
-from kit.manifest import WORK, wrong
+from kit.kaggle.client import COMPETITION
+from kit.kaggle.fetch import Changed, Source, fetch
+from kit.kaggle.manifest import WORK, wrong
 from kit.progress import progress
 
 RESERVE = 64 << 20  # bytes to leave free: file systems slow down or fail before the last byte

@@ -14,8 +14,8 @@ from functools import cached_property
 import requests
 
 from evaluation.errors import InputError
-from kit import credentials
-from kit.kaggle_errors import explain, pause_before, status_of
+from kit.kaggle import credentials
+from kit.kaggle.errors import explain, pause_before, status_of
 
 COMPETITION = "predict-ai-model-runtime"
 _NOISY = ("KAGGLE_API_TOKEN", "KAGGLE_API_V1_TOKEN", "VERBOSE", "VERBOSE_OUTPUT")
@@ -148,7 +148,7 @@ class Kaggle:
                           "auth login) and put them in the same place.")
 
     def explain(self, error, what):
-        """`InputError` for whatever went wrong while doing `what`; see `kit.kaggle_errors.explain`."""
+        """`InputError` for whatever went wrong while doing `what`; see `kit.kaggle.errors.explain`."""
         return explain(error, slug=self.slug, what=what, source=self.credentials.source,
                        secrets=self.credentials.secrets)
 
