@@ -1,7 +1,7 @@
 """Certificates: prove a lower bound again from little data, whatever program found it.
 
-What has to be trusted is the minimum cut, the search over cuts (`kit.partition.refutation`) and the program over ideals,
-not column generation, annealing or a solver of linear programs.
+What has to be trusted is the minimum cut, the search over cuts (`kit.partition.refutation`) and the program over
+ideals, not column generation, annealing or a solver of linear programs.
 """
 
 import numpy as np
@@ -65,8 +65,8 @@ def check(instance, k, certificate):
     instance : evaluation.instance.Instance
     k : int
     certificate : dict
-        ``method`` and what it needs: ``node`` (anchor), ``bound`` and ``limit`` (ideals), ``bound`` and ``values``, one a
-        node (configuration). Bounds in seconds.
+        ``method`` and what it needs: ``node`` (anchor), ``bound`` and ``limit`` (ideals), ``bound`` and ``values``, one
+        a node (configuration). Bounds in seconds.
 
     Returns
     -------

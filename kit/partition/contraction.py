@@ -31,7 +31,7 @@ class Contraction(NamedTuple):
 @njit(cache=True, nogil=True)
 def _together(problem, u, neighbours, multiplier, target, joined):
     """Mark the neighbours without which every stage that holds u costs at least `target`."""
-    n, nets = len(problem.work), len(problem.weight)
+    n = len(problem.work)
     state, cost = np.zeros(n, np.int8), problem.work + multiplier * problem.param
     constant = multiplier * problem.capacity if multiplier > 0 else 0.0
     state[u] = IN

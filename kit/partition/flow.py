@@ -1,9 +1,9 @@
 """Minimum cuts: the cheapest stage, as a relaxation, that holds some nodes and lacks others.
 
 Leaving overflow aside, the cost of a set S is work(S) plus the weight of the nets that S cuts: a minimum cut in a graph
-with two auxiliary nodes per net (Lawler's hypergraph gadget). Stages are convex: what lies on a path between two of their
-nodes belongs to them. Towards a node that S must hold this is a set of implications, arcs of infinite capacity. Among
-the free nodes convexity is left out, so a cut is a lower bound; where its side is convex it is exact.
+with two auxiliary nodes per net (Lawler's hypergraph gadget). Stages are convex: what lies on a path between two of
+their nodes belongs to them. Towards a node that S must hold this is a set of implications, arcs of infinite capacity.
+Among the free nodes convexity is left out: a cut is a lower bound, and exact where its side is convex.
 """
 
 import numpy as np
@@ -229,7 +229,4 @@ def is_convex(problem, inside):
     held = np.flatnonzero(inside)
     reach(problem.pred_start, problem.pred, held, above)
     reach(problem.succ_start, problem.succ, held, below)
-    for v in range(n):
-        if above[v] and below[v] and not inside[v]:
-            return False
-    return True
+    return not np.any(above & below & ~inside)

@@ -234,6 +234,8 @@ def improve(problem, ideals, k, target, *, deadline=None):
         ``(None, True)`` proves that no partition into at most k stages is below `target`; ``(None, False)`` means that
         the deadline (of `time.monotonic`) came first.
     """
+    if target <= 0:
+        return None, True
     count = len(ideals.work)
     fewest, before = np.full(count, k + 1, np.int64), np.full(count, -1, np.int64)
     stamp, stack, at = np.full(count, -1, np.int32), np.empty(count, np.int32), 0

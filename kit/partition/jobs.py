@@ -15,6 +15,7 @@ from kit.partition.instances import with_memory
 from kit.progress import progress
 
 PROVED = 0.9999
+AGAIN = 10.0  # seconds after which a worker that goes on is interrupted again: compilers swallow exceptions
 
 
 @dataclass(frozen=True)
@@ -110,17 +111,18 @@ def solve_all(tasks, jobs=1, done=lambda outcome: None):
     """
     if jobs == 1 or len(tasks) == 1:
         return _one_by_one(tasks, done)
-    outcomes, interrupted = {}, False
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn"), initializer=_ignore) as pool:
+    outcomes, interrupted, context = {}, False, get_context("spawn")
+    stop = context.Event()
+    with ProcessPoolExecutor(min(jobs, len(tasks)), context, _prepare, (stop,)) as pool:
         waiting = {pool.submit(_worker, task): number for number, task in enumerate(tasks)}
         bar = progress(total=len(tasks), desc="partitions", unit="pair")
         while waiting:
             try:
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                finished, _ = wait(waiting, AGAIN if interrupted else None, FIRST_COMPLETED)
             except KeyboardInterrupt:
-                interrupted = True
-                _stop(pool, waiting)
-                continue
+                interrupted, finished = True, ()
+            if interrupted and not finished:
+                _stop(pool, waiting, stop)
             for future in finished:
                 number = waiting.pop(future)
                 outcome = None if future.cancelled() else future.result()
@@ -165,18 +167,36 @@ def _noting_interrupts():
         signal.signal(signal.SIGINT, previous)
 
 
+_STOP = []  # in a worker: the event that says that no further task shall begin
+
+
+def _prepare(stop):
+    _STOP.append(stop)
+    _ignore()
+
+
 def _ignore():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _interrupt_once(number, frame):
-    """The first Ctrl-C ends the search; a second, from the terminal and from the parent, must not end the report."""
-    _ignore()
-    raise KeyboardInterrupt
+def _interrupter():
+    """A handler that ends the search, deaf for a while: the terminal and the parent may both send the signal."""
+    last = -AGAIN
+
+    def handle(number, frame):
+        nonlocal last
+        if time.monotonic() - last < AGAIN / 2:
+            return
+        last = time.monotonic()
+        raise KeyboardInterrupt
+
+    return handle
 
 
 def _worker(task):
-    signal.signal(signal.SIGINT, _interrupt_once)
+    if _STOP[0].is_set():
+        return None
+    signal.signal(signal.SIGINT, _interrupter())
     try:
         return solve_task(task)
     except KeyboardInterrupt:
@@ -185,8 +205,9 @@ def _worker(task):
         _ignore()
 
 
-def _stop(pool, waiting):
+def _stop(pool, waiting, stop):
     """Cancel what has not begun and interrupt what runs, in case the signal reached this process alone."""
+    stop.set()  # a pool hands out a task or two in advance, which cannot be cancelled
     for future in waiting:
         future.cancel()
     for process in list(pool._processes.values()):

@@ -5,6 +5,7 @@ is the bottleneck T.
 """
 
 import time
+from itertools import pairwise
 
 import highspy
 import numpy as np
@@ -63,7 +64,7 @@ class Model:
 
 
 def _between(after, before):
-    """Terms of a node's membership: in the prefix `after`, not in the prefix `before`; None stands for all or nothing."""
+    """Terms of a node's membership: in the prefix `after`, not in `before`; None stands for all or nothing."""
     return [(after, 1.0)] * (after is not None) + [(before, -1.0)] * (before is not None)
 
 
@@ -71,7 +72,7 @@ def _prefixes(model, problem, count):
     """Nested prefixes of the graph closed under predecessors: column numbers, `count` per node."""
     prefix = [[model.column(integer=True) for _ in range(count)] for _ in problem.work]
     for row in prefix:
-        for before, after in zip(row, row[1:], strict=False):
+        for before, after in pairwise(row):
             model.row([(before, 1.0), (after, -1.0)], -INFINITY, 0.0)
     for u in range(len(problem.work)):
         for v in problem.succ[problem.succ_start[u]:problem.succ_start[u + 1]]:

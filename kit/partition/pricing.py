@@ -1,6 +1,6 @@
 """Heuristic pricing: convex sets of large value that cost at most a target, by annealing.
 
-A convex set is the middle of a monotone labelling before / inside / after, so the moves of `kit.partition.search` apply.
+A convex set is the middle of a monotone labelling before / inside / after: the moves of `kit.partition.search` apply.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ PENALTY = 3.0
 
 
 @njit(cache=True, nogil=True)
-def _climb(problem, value, target, labels, steps, hot, best):
+def _climb(problem, value, target, labels, steps, hot, random, best):
     """Anneal one set from `labels`; the best one that keeps to `target` goes to `best`, its value is returned."""
     n = len(labels)
     count = _tally(problem, labels, 3)
@@ -33,10 +33,10 @@ def _climb(problem, value, target, labels, steps, hot, best):
         if size == 0:
             break
         temperature *= cooling
-        v = movable[np.random.randint(size)]
+        v = movable[int(random.random() * size)]
         low, high = _room(problem, v, labels, 3)
         old = labels[v]
-        new = low + np.random.randint(high - low)
+        new = low + int(random.random() * (high - low))
         new += new >= old
         gain = value[v] * ((new == INSIDE) - (old == INSIDE))
         _shift(problem, v, old, new, labels, count, load, held, filled)
@@ -44,7 +44,7 @@ def _climb(problem, value, target, labels, steps, hot, best):
         if filled[INSIDE] > 0:
             cost += max(0.0, held[INSIDE] - problem.capacity)
         changed = PENALTY * max(0.0, cost / target - 1) - total - gain
-        if changed <= energy or np.random.random() < np.exp((energy - changed) / temperature):
+        if changed <= energy or random.random() < np.exp((energy - changed) / temperature):
             energy = changed
             total += gain
             size = _enlist_around(problem, v, labels, 3, movable, place, size)
@@ -58,13 +58,12 @@ def _climb(problem, value, target, labels, steps, hot, best):
 
 
 @njit(cache=True, nogil=True)
-def _price(problem, value, target, starts, steps, hot, seed, threshold, found, values):
+def _price(problem, value, target, starts, steps, hot, random, threshold, found, values):
     """Climb from each row of `starts`; rows of `found` above `threshold` are kept. Returns (kept, largest value)."""
-    np.random.seed(seed)
     kept, most = 0, 0.0
     for i in range(len(starts)):
         best = np.zeros(len(value), np.bool_)
-        worth = _climb(problem, value, target, starts[i], steps, hot, best)
+        worth = _climb(problem, value, target, starts[i], steps, hot, random, best)
         if worth > threshold and set_cost(problem, best) <= target:
             found[kept], values[kept] = best, worth
             kept += 1
@@ -114,5 +113,5 @@ def price(problem, value, target, starts, *, steps=2000, hot=0.1, seed=0, thresh
         The sets found, and the largest worth met, above the threshold or not.
     """
     found, values = np.empty((len(starts), len(value)), bool), np.empty(len(starts))
-    kept, most = _price(problem, value, target, starts, steps, hot, seed, threshold, found, values)
+    kept, most = _price(problem, value, target, starts, steps, hot, np.random.default_rng(seed), threshold, found, values)
     return found[:kept], most

@@ -1,8 +1,8 @@
 """Proof that no stage is worth its share: branch and bound over minimum cuts.
 
 For node values y >= 0, let every convex set S with cost f(S) <= T be worth y(S) < y(V) / k. The stages of a partition
-into k stages of cost at most T would be worth y(V) together: there is none, so OPT > T. The proof goes through the nodes
-as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the Lagrangian
+into k stages of cost at most T would be worth y(V) together: there is none, so OPT > T. The proof goes through the
+nodes as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the Lagrangian
 
     y(S) <= mu T - min over S of (mu f(S) - y(S))        for every mu >= 0
 
@@ -18,6 +18,7 @@ from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut, reach, sur
 from kit.partition.problem import set_cost
 
 MARGIN = 1e-9
+ROUNDING = 1e-13
 PROVED, FOUND, LIMIT = 1, 0, -1
 
 
@@ -101,6 +102,9 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
     low_cost, low_worth = _relaxed_cost(problem, low, multiplier), _worth(values, low)
     high_cost, high_worth = _relaxed_cost(problem, high, multiplier), _worth(values, high)
     constant = multiplier * problem.capacity if multiplier > 0 else 0.0
+    # A steep slope makes large numbers cancel: what that may lose counts against the proof.
+    loss = ROUNDING * (target + abs(constant) + problem.work.sum() + multiplier * problem.param.sum()
+                       + problem.weight.sum())
     for step in range(10):
         if step > 0 or mu <= 0:
             if high_cost - low_cost < 1e-12:
@@ -109,7 +113,7 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
         if mu <= 0:
             break
         least = minimum_cut(problem, state, mu * (problem.work + multiplier * problem.param) - values, mu, np.inf, side)
-        if mu * (target + constant) - least <= threshold:
+        if mu * (target + constant) - least + mu * loss <= threshold:
             return True, mu
         cost, worth = _relaxed_cost(problem, side, multiplier), _worth(values, side)
         if cost <= target:
@@ -139,10 +143,7 @@ def _branch_node(values, state, low, high):
 
 @njit(cache=True, nogil=True)
 def _agrees(side, state):
-    for v in range(len(side)):
-        if (state[v] == IN and not side[v]) or (state[v] == OUT and side[v]):
-            return False
-    return True
+    return not (np.any((state == IN) & ~side) or np.any((state == OUT) & side))
 
 
 @njit(cache=True, nogil=True)
@@ -251,7 +252,7 @@ def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=N
     inside, found = np.zeros(n, bool), []
     states, slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
     lows, highs = np.zeros((2, 2 * n + 2, n), bool)
-    slope = values.sum() / max(problem.work.sum(), 1e-300)
+    slope = values.sum() / max(problem.work.sum(), target, 1e-9)
     rest = values.sum()
     for at in range(n):
         if rest <= threshold or len(found) >= most:

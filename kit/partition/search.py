@@ -136,9 +136,8 @@ def _enlist_around(problem, v, stages, k, movable, place, size):
 
 
 @njit(cache=True, nogil=True)
-def _anneal(problem, k, stages, steps, hot, cold, seed, best):
+def _anneal(problem, k, stages, steps, hot, cold, random, best):
     """Annealing with a geometric schedule; the best labels go to `best` and their value is returned."""
-    np.random.seed(seed)
     n = len(stages)
     count = _tally(problem, stages, k)
     load, held, filled = _loads(problem, stages, k, count)
@@ -154,14 +153,14 @@ def _anneal(problem, k, stages, steps, hot, cold, seed, best):
             temperature *= cooling
         if size == 0:
             break
-        v = movable[np.random.randint(size)]
+        v = movable[int(random.random() * size)]
         low, high = _room(problem, v, stages, k)
         old = stages[v]
-        new = low + np.random.randint(high - low)
+        new = low + int(random.random() * (high - low))
         new += new >= old
         _shift(problem, v, old, new, stages, count, load, held, filled)
         changed, most = _energy(load, held, filled, problem.capacity, target)
-        if changed <= energy or np.random.random() < np.exp((energy - changed) / temperature):
+        if changed <= energy or random.random() < np.exp((energy - changed) / temperature):
             energy = changed
             size = _enlist_around(problem, v, stages, k, movable, place, size)
             if most < least * (1 - 1e-9):
@@ -249,13 +248,13 @@ def anneal(problem, k, stages, *, steps=1_000_000, hot=0.02, cold=0.0003, seed=0
     """
     current = np.array(stages, np.int64)
     value = bottleneck(problem, current, k)
-    best, found = current.copy(), np.empty_like(current)
+    best, found, random = current.copy(), np.empty_like(current), np.random.default_rng(seed)
     parts = max(1, steps // SEGMENT)
     for part in range(parts):
         if value <= 0 or (deadline is not None and time.monotonic() > deadline):
             break
         warm, cool = (hot * (cold / hot) ** (at / parts) for at in (part, part + 1))
-        _anneal(problem, k, current, steps // parts, warm, cool, seed + part, found)
+        _anneal(problem, k, current, steps // parts, warm, cool, random, found)
         reached = bottleneck(problem, found, k)
         if reached < value:
             value, best = reached, found.copy()

@@ -151,6 +151,8 @@ def slice_order(problem, order, k, upper=np.inf):
     n, k = len(order), min(k, len(order))
     if n == 0:
         return 0.0, np.zeros(0, np.int64)
+    if upper <= 0:
+        return upper, None
     best, choice = np.empty((n + 1, k + 1)), np.zeros((n + 1, k + 1), np.int32)
     base = max(simple(problem, k), 1e-300)
     whole = bottleneck(problem, np.zeros(n, np.int64), 1) * (1 + 1e-9) + 1e-300

@@ -16,7 +16,7 @@ PROVED = 0.9999
 CLOSED = 1 - 1e-5  # a gap that small is not worth more time
 MOVES = 2000  # annealing moves that count as one evaluation
 IDEALS = 200_000
-EXACT_SIZE = 2000  # nodes times stage borders up to which HiGHS is worth a try
+EXACT_SIZE = 1000  # nodes times stage borders up to which HiGHS is worth a try
 CONFIGURATION_SIZE = 2000  # nodes up to which the configuration program is
 
 
