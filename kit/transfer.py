@@ -18,11 +18,12 @@ from kit.models.ranker import resolve
 from kit.progress import progress
 from kit.sample import constants as named
 
+STEPS = 150  # boosting rounds; the sample's few validation graphs would end them at random
 MODELS = {  # what is trained: a ranker of the registry and its options
     "analytic": ("analytic", {}),
-    "gbdt": ("gbdt", {}),
-    "gbdt-pairwise": ("gbdt", {"objective": "pairwise"}),
-    "gbdt-wide": ("gbdt", {"features": "wide"}),
+    "gbdt": ("gbdt", {"steps": STEPS}),
+    "gbdt-pairwise": ("gbdt", {"steps": STEPS, "objective": "pairwise"}),
+    "gbdt-wide": ("gbdt", {"steps": STEPS, "features": "wide"}),
 }
 TOP = {"tile": (1, 5, 10), "layout": (1, 10, 100)}
 FEW_TILES = 9  # kernels with fewer configurations say little and are left out of the means
@@ -96,6 +97,8 @@ def transfer(data, *, models=None, constants=None, seed=0, threads=1):
     Notes
     -----
     Kernels are ranked in a shuffled order: the published files often list the fastest configuration first.
+    A ranker learns from all programs of the sample's collections of the graph's kind and search, train and valid
+    together where the number of steps is fixed: few programs decide by chance what is learnt.
     """
     rankers = {model: (resolve(MODELS.get(model, (model, {}))[0]), MODELS.get(model, (model, {}))[1])
                for model in models or MODELS}
@@ -146,17 +149,25 @@ class _Samples:
     def _fit(self, collection, constants):
         from kit import sample
 
-        folder = self.folder / str(len(list(self.folder.iterdir())))
-        sample.write(folder, "small", self.seed, constants=constants, collections=[collection], workers=self.threads)
-        train, valid = (Graphs(folder, collection, split) for split in ("train", "valid"))
+        folder, pool = self.folder / str(len(list(self.folder.iterdir()))), alike(collection)
+        sample.write(folder, "small", self.seed, constants=constants, collections=pool, workers=self.threads)
+        train, valid = ([file for c in pool for file in Graphs(folder, c, split).files] for split in ("train", "valid"))
         return {model: self._trained(ranker(), train, valid, options)
                 for model, (ranker, options) in self.rankers.items()}
 
     def _trained(self, ranker, train, valid, options):
+        if options.get("steps"):
+            train, valid = train + valid, []
         with TemporaryDirectory() as folder:
-            ranker.fit(train, valid, seed=self.seed, minutes=None, steps=None, folder=Path(folder),
-                       threads=self.threads, **options)
+            ranker.fit(Graphs.of(train, None), Graphs.of(valid, None), seed=self.seed, minutes=None,
+                       folder=Path(folder), threads=self.threads, **{"steps": None, **options})
         return ranker
+
+
+def alike(collection):
+    """Names of the collections of the same kind and search, whatever the programs' source."""
+    wanted = COLLECTIONS[collection]
+    return [c.name for c in COLLECTIONS.values() if (c.kind, c.search) == (wanted.kind, wanted.search)]
 
 
 def judge(graph, constants, rankers):

@@ -22,7 +22,7 @@ class Counting:
     seen = []  # noqa: RUF012
 
     def fit(self, train, valid, *, seed, minutes, steps, folder, threads):
-        Counting.seen.append([*train.ids, *valid.ids])
+        Counting.seen.append([graph.id for part in (train, valid) for graph in part])
 
     def scores(self, graph):
         return np.arange(graph.configs, dtype=np.float64)
@@ -34,7 +34,7 @@ def stub_sample(monkeypatch):
     asked = []
 
     def write(folder, scale, seed, constants, collections, workers):
-        asked.append((constants, *collections))
+        asked.append((constants, collections[0]))
         save_data_set(folder)
 
     monkeypatch.setattr(sample, "write", write, raising=False)

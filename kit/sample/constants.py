@@ -25,13 +25,16 @@ class Constants:
     indifferent : float
         Share of convolutions and dots whose time does not depend on their layouts.
     single_channel : float
-        Weight of the penalty on weight gradients of a single channel, see `kit.sample.cost`; 0 leaves it out.
+        Weight of the penalty on weight gradients of a single channel, see `kit.sample.cost`: 1 is one lane of 128, 0
+        leaves it out.
     unusual : float
         Largest part of its time that a node takes longer where its output is not in the compiler's own layout.
     least_elsewhere, most_elsewhere : float
         Time of everything whose layouts cannot be chosen over the least time of what can; drawn log-uniform.
     transposed : float
-        Weight of the copy of a dot's output that is not row-major.
+        Weight of the copy of a dot's output that is not in the order its consumers want.
+    any_order, ascending : float
+        Shares of groups of dots whose consumers take any order, and want the one that is not row-major.
     operands : float
         Share of dots that read their operands in the layouts they are given, at the cost of the padding.
     quietest, noisiest : float
@@ -57,7 +60,9 @@ class Constants:
     least_elsewhere: float = 0.1
     most_elsewhere: float = 10.0
     transposed: float = 1.0
-    operands: float = 0.3
+    any_order: float = 0.25
+    ascending: float = 0.1
+    operands: float = 0.5
     quietest: float = 1e-5
     noisiest: float = 1e-3
     bandwidth: float = 450e9  # 900 GB/s a chip, two cores
@@ -68,9 +73,32 @@ class Constants:
 
 
 UNCALIBRATED = Constants()
-CALIBRATED = replace(UNCALIBRATED, single_channel=1.0, bandwidth=365e9, kernel_macs=15e12)
+# Printed by ``python -m kit.sample.calibrate DIR``: by the graph that was left out, "" where none was.
+_TILES = {
+    "": {"bandwidth": 5.0e11, "kernel_macs": 3.9e13, "step": 1.6e-7, "run": 5.2e-9},
+    "tile:xla:copy.24": {"bandwidth": 5.0e11, "kernel_macs": 4.9e13, "step": 1.6e-7, "run": 5.8e-9},
+    "tile:xla:fusion.205": {"bandwidth": 5.0e11, "kernel_macs": 5.9e13, "step": 1.6e-7, "run": 5.0e-9},
+    "tile:xla:fusion.261": {"bandwidth": 5.2e11, "kernel_macs": 4.4e13, "step": 1.7e-7, "run": 4.1e-9},
+    "tile:xla:fusion.209": {"bandwidth": 4.8e11, "kernel_macs": 4.7e13, "step": 1.6e-7, "run": 5.0e-9},
+    "tile:xla:fusion.245": {"bandwidth": 5.1e11, "kernel_macs": 5.3e13, "step": 1.6e-7, "run": 6.1e-9},
+}
+_LAYOUTS = {
+    "": {"slowest_macs": 1.1e12, "fastest_macs": 4.9e13, "single_channel": 230.0},
+    "layout:xla:default:unet3d": {"slowest_macs": 1.2e13, "fastest_macs": 4.9e13},
+    "layout:xla:default:unet_3d.4x4.bf16": {"slowest_macs": 1.1e12, "fastest_macs": 4.5e12, "single_channel": 230.0},
+}
 
-SETS = {"uncalibrated": UNCALIBRATED, "calibrated": CALIBRATED}
+
+def _sets():
+    found = {"uncalibrated": UNCALIBRATED, "calibrated": replace(UNCALIBRATED, **_TILES[""], **_LAYOUTS[""])}
+    found |= {f"without {name}": replace(UNCALIBRATED, **values, **_LAYOUTS[""])
+              for name, values in _TILES.items() if name}
+    return found | {f"without {name}": replace(UNCALIBRATED, **_TILES[""], **values)
+                    for name, values in _LAYOUTS.items() if name}
+
+
+SETS = _sets()
+CALIBRATED = SETS["calibrated"]
 
 
 def constants(name):

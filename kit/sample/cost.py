@@ -10,9 +10,10 @@ A program takes the sum of its nodes' times. The terms of a convolution or dot:
   collections avoid 8-fold padded operands of some attention products and are indifferent to those of others;
 - away from the compiler's own choice of output a node takes up to `unusual` longer: equally padded layouts cost
   up to 0.3 of a node's time in a real U-Net;
-- a copy: a dot's output that is not row-major is read and written once more, because what consumes it
-  (normalisations, sums) is row-major: real default collections of transformers avoid such outputs although they
-  are not padded. Convolutions and reshapes pay none: none was measurable;
+- a copy: a dot's output that is not in the order that its consumers want is read and written once more. Mostly they
+  want it row-major (normalisations, sums): real default collections of transformers avoid other outputs although
+  they are not padded; of 14 groups of dots in one of them 3 were indifferent and one preferred the other order.
+  Convolutions and reshapes pay none: none was measurable;
 - weight gradients of a single channel whose output has that channel most minor, while their input has not,
   use one lane of 128 (three times the whole runtime in a real U-Net).
 
@@ -56,7 +57,7 @@ class LayoutCost:
     """
 
     def __init__(self, program, shapes, choices, constants, seed):
-        self.program, self.shapes, self.constants = program, shapes, constants
+        self.program, self.shapes, self.constants, self.seed = program, shapes, constants, seed
         self.bytes = element_bytes(program.node_feat)
         draws = Draws(seed, "rates", program.name)
         self.rate = draws.between(constants.slowest_macs, constants.fastest_macs)
@@ -71,29 +72,36 @@ class LayoutCost:
 
     def _table(self, choice):
         total = np.zeros(len(choice.options))
+        wanted = self._wanted(choice)
         for member in choice.members:
-            total += self._node(member, choice)
+            total += self._node(member, choice, wanted)
         return total
 
-    def _node(self, member, choice):
-        """Seconds of one node under each option."""
+    def _wanted(self, choice):
+        """The order, sorted by axis, that a group's consumers want: descending (row-major), ascending or any."""
+        u = Draws(self.seed, "wanted", self.program.name, choice.options.tobytes().hex()).uniform()
+        indifferent, ascending = self.constants.any_order, self.constants.ascending
+        return None if u < indifferent else u >= indifferent + ascending
+
+    def _node(self, member, choice, wanted):
+        """Seconds of one node under each option; `wanted` is whether its consumers want it row-major."""
         node = int(self.program.node_config_ids[member])
         if self.program.node_opcode[node] not in (CONVOLUTION, DOT):
             return np.zeros(len(choice.options))
         rows = choice.options
         if self.indifferent[member]:
             rows = np.repeat(rows[choice.default][None], len(rows), axis=0)
-        seconds = np.array([self._arithmetic_node(node, member, row) for row in rows])
+        seconds = np.array([self._arithmetic_node(node, member, row, wanted) for row in rows])
         away = (rows[:, :SLOT] != rows[choice.default, :SLOT]).any(axis=1)
         return seconds * np.where(away, 1.0 + self.unusual[member], 1.0)
 
-    def _arithmetic_node(self, node, member, row):
+    def _arithmetic_node(self, node, member, row, wanted):
         out = _order(row, 0)
         seconds = self.program.macs[node] * _padding(self.shapes[node], out) / self.node_rate[member]
         seconds = max(seconds, self._bytes(node, member, row) / self.constants.bandwidth)
         if self.program.node_opcode[node] == CONVOLUTION:
             return seconds + self._single_channel(node, member, row)
-        if out != sorted(out, reverse=True):
+        if wanted is not None and out != sorted(out, reverse=wanted):
             copied = 2 * padded_elements(self.shapes[node], out) * self.bytes[node]
             seconds += self.constants.transposed * copied / self.constants.bandwidth
         return seconds
@@ -114,8 +122,7 @@ class LayoutCost:
         wasteful = out and given and sizes[out[0]] == 1 and self.shapes[operand][given[0]] != 1
         if not self.constants.single_channel or not wasteful:
             return 0.0
-        lanes = LANES * LANES / min(LANES, self.shapes[operand][given[0]])
-        return self.constants.single_channel * self.program.macs[node] * lanes / self.node_rate[member]
+        return self.constants.single_channel * LANES * self.program.macs[node] / self.node_rate[member]
 
     def runtime(self, picks):
         """Seconds without noise.

@@ -55,7 +55,7 @@ def memory_axes(sizes, layout):
     """
     order = minor_to_major(dict.fromkeys(int(d) for d in layout[:len(sizes)]), len(sizes))
     units = (LANES, SUBLANES) if len(sizes) > 1 else (TILE,)
-    units += (1,) * (len(sizes) - len(units))
+    units = (units + (1,) * len(sizes))[:len(sizes)]
     return [Axis(a, sizes[a], u) for a, u in zip(order, units, strict=True)][::-1]
 
 
@@ -74,6 +74,15 @@ class TileKernel:
     name : str
     constants : Constants
     seed : int
+
+    Attributes
+    ----------
+    node : int
+        The node that is cut: a convolution, what a reduction reduces, or the largest output.
+    input, kernel : int or None
+        Operands of the convolution.
+    passes : int
+        How often memory is gone through for what is cut: once for each parameter of its size, once to write it.
     """
 
     def __init__(self, program, name, constants, seed):
@@ -81,6 +90,7 @@ class TileKernel:
         self.shapes = dimensions(program.node_feat)
         self.bytes = element_bytes(program.node_feat)
         self.node, self.input, self.kernel = self._tensors()
+        self.passes = self._streams() + (self.program.node_opcode[self.program.root] != REDUCE)
         self.output_axes = self._axes(self.node)
         self.kernel_axes = [] if self.kernel is None else self._axes(self.kernel)
         draws = Draws(seed, "kernel", name)
@@ -143,14 +153,13 @@ class TileKernel:
         return output[fits], kernel[fits]
 
     def tile_bytes(self, output, kernel):
-        """Bytes of one tile of the output, of its operands of the same shape and of the kernel."""
-        held = output.prod(axis=1) * TILE * self.bytes[self.node] * (1 + self.streams)
+        """Bytes of one tile of what is cut, read and (but for a reduction) written, and of the kernel."""
+        held = output.prod(axis=1) * TILE * self.bytes[self.node] * self.passes
         if self.kernel is not None:
             held = held + kernel.prod(axis=1) * TILE * self.bytes[self.kernel]
         return held
 
-    @property
-    def streams(self):
+    def _streams(self):
         """Parameters of the size of what is cut, each read tile by tile."""
         codes, size = self.program.node_opcode, prod(self.shapes[self.node])
         outer = {p for n in np.flatnonzero(codes == FUSION)[-1:] for p in self.program.operands[n]}
@@ -178,7 +187,7 @@ class TileKernel:
         features, others, sums = self._loops(counts, kernel)
         steps = features * others * sums
         moved = self._traffic(output, kernel, features, others, sums)
-        runs = steps * _runs(output, self.output_axes) * (1 + self.streams)
+        runs = steps * _runs(output, self.output_axes) * self.passes
         if self.kernel is not None:
             runs = runs + steps * _runs(kernel, self.kernel_axes)
         transfer = moved / self.bandwidth + runs * self.run
@@ -201,7 +210,7 @@ class TileKernel:
         """
         counts = _counts(output, self.output_axes)
         covered = (counts * output).prod(axis=1) * TILE * self.bytes[self.node]
-        moved = covered * (1 + self.streams)
+        moved = covered * self.passes
         if self.kernel is None:
             return moved
         whole = (_counts(kernel, self.kernel_axes) * kernel).prod(axis=1) * TILE * self.bytes[self.kernel]
