@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test test-polars1 lint bench clean
 
 install: .venv/.installed
 
@@ -18,6 +18,11 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest -n 2
+
+# Kaggle's image may carry polars 1.x: the same tables, the same tests.
+test-polars1: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target build/polars1 'polars>=1.20,<2'
+	KIT_POLARS1=build/polars1 $(BIN)/python -m pytest tests/test_polars_versions.py
 
 lint: install
 	$(BIN)/ruff check .

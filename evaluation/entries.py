@@ -75,6 +75,7 @@ def read_card(path):
         if path.stat().st_size > MAX_CARD:
             raise InputError(f"{CARD} is larger than {MAX_CARD >> 20} MiB")
         card = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(card, ensure_ascii=False, allow_nan=False).encode()  # no NaN, no half characters: see results.jsonl
     except FileNotFoundError as error:
         raise InputError(f"there is no {CARD}") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -96,6 +97,8 @@ def read_entry(folder):
     InputError
         With the reason why it cannot be scored.
     """
+    if not folder.name.isprintable():
+        raise InputError("has a name with characters that cannot be printed")
     if folder.is_symlink() or any(file.is_symlink() for file in (folder / CSV, folder / CARD, folder / SCORES)):
         raise InputError("is or holds a symbolic link, which is not followed")
     if not folder.is_dir():
@@ -137,5 +140,5 @@ def find(submissions):
         try:
             entries.append(read_entry(path))
         except (InputError, OSError) as error:
-            unscored[path.name] = str(error)
+            unscored[path.name.encode("utf-8", "replace").decode()] = str(error)
     return entries, unscored

@@ -117,6 +117,15 @@ def is_current(record, entry, truth):
         and record["truth"] == truth.fingerprint
 
 
+def contents(entry, known, judged):
+    """What is recorded of an entry; raises `InputError` where it cannot be scored."""
+    rows, details, warnings = judge(entry, known, entry.card["split"])
+    return {"entry": entry.name, "track": entry.card["track"], "dataset": vars(judged.dataset),
+            "split": entry.card["split"], "files": entry.files, "truth": known.fingerprint, "scorer": SCORER,
+            "scored": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "card": entry.card, "rows": rows,
+            "details": details, "warnings": warnings}
+
+
 def score_new(submissions, judged, records, entries, unscored):
     """Score the entries that are new or changed and record them; reasons go into `unscored`."""
     latest, truth = {key_of(record): record for record in records}, judged.truths()
@@ -125,18 +134,17 @@ def score_new(submissions, judged, records, entries, unscored):
             continue
         try:
             known = truth(entry.card["track"])
-            if is_current(latest.get(entry.key), entry, known):
-                continue
-            rows, details, warnings = judge(entry, known, judged.split_of(entry.card["track"]))
         except InputError as error:
             unscored[entry.name] = str(error)
             continue
-        print(f"scored {entry.name} ({number} of {len(entries)})", file=sys.stderr)
-        ledger.append(Path(submissions) / RESULTS, records, {
-            "entry": entry.name, "track": entry.card["track"], "dataset": entry.card["dataset"],
-            "split": entry.card["split"], "files": entry.files, "truth": known.fingerprint, "scorer": SCORER,
-            "scored": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "card": entry.card, "rows": rows,
-            "details": details, "warnings": warnings})
+        known.ready()  # whoever makes the board has to mend this, not the entrant
+        if is_current(latest.get(entry.key), entry, known):
+            continue
+        try:
+            ledger.append(Path(submissions) / RESULTS, records, contents(entry, known, judged))
+            print(f"scored {entry.name} ({number} of {len(entries)})", file=sys.stderr)
+        except InputError as error:
+            unscored[entry.name] = str(error)
 
 
 def boards_of(records, entries, unscored, judged, reveal):
@@ -158,6 +166,24 @@ def boards_of(records, entries, unscored, judged, reveal):
             remarks[entry.name] = [*entry.remarks, *record["warnings"]]
     made = [board.make(part, remarks, reveal) for part in groups.values()]
     return sorted(made, key=lambda b: (b.dataset["fingerprint"] != judged.dataset.fingerprint, b.title))
+
+
+def standing_boards(submissions, judged, reveal=False):
+    """The boards as the record has them, without scoring or writing anything.
+
+    Parameters
+    ----------
+    submissions : str or Path
+    judged : Contest
+    reveal : bool
+
+    Returns
+    -------
+    list of evaluation.board.Board
+        The judged data set first.
+    """
+    entries, unscored = find(submissions)
+    return boards_of(ledger.read(Path(submissions) / RESULTS), entries, unscored, judged, reveal)
 
 
 def update(submissions, judged, html=False, reveal=False):

@@ -45,6 +45,10 @@ class Truth:
         marks = [self._options.tile_target] if self._options.tile_target != "normalized" else []
         return "+".join([self._runtimes.fingerprint, *marks])
 
+    def ready(self):
+        """Raise `InputError` where the runtimes are withheld, so that nothing can be scored."""
+        self._runtimes.runtimes(self.ids[0])
+
     def target(self, id):
         """What configurations are compared by: shape (c,), runtimes or, for tiles, runtime / normalizer."""
         found = self._runtimes.runtimes(id)

@@ -37,7 +37,8 @@ class Track:
         Split that `check` compares with by default.
     load : callable
         ``(data, split, answers, options) -> truth``; a truth has ``ids`` (list of str in order),
-        ``fingerprint``, and whatever `check_row` and `score_row` need.
+        ``fingerprint``, ``ready()`` (raises `InputError` where it cannot be scored with), and whatever `check_row` and
+        `score_row` need.
     check_row : callable
         ``(row, truth or None, problems)``: what is wrong with a row beyond its syntax.
     score_row : callable

@@ -9,7 +9,7 @@ import re
 import zipfile
 import zlib
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +143,7 @@ class NpzTruth:
                              "fetch or make the file again")
         return found
 
-    @property
+    @cached_property
     def fingerprint(self):
         """SHA-256 over IDs and the checksums of their runtime members, as hexadecimal text."""
         digest = hashlib.sha256()
@@ -211,7 +211,7 @@ class AnswersTruth:
         """The graph's `Runtimes`."""
         return self._parts[graph]
 
-    @property
+    @cached_property
     def fingerprint(self):
         """SHA-256 of the file, as hexadecimal text."""
         return sha256(self.path)

@@ -8,14 +8,14 @@ import requests
 
 from evaluation.collections import COLLECTIONS, find_root, home
 from evaluation.errors import InputError
-from kit.fetch import Changed, Remote, RemoteFile, probe
-from kit.job import Job
-from kit.kaggle_client import Kaggle, competition_slug
-from kit.kaggle_errors import explain
-from kit.manifest import State, choose, missing, read_manifest, read_state, write_manifest, wrong
+from kit.kaggle.client import Kaggle, competition_slug
+from kit.kaggle.errors import explain
+from kit.kaggle.fetch import Changed, Remote, RemoteFile, probe
+from kit.kaggle.job import Job
+from kit.kaggle.manifest import State, choose, missing, read_manifest, read_state, write_manifest, wrong
+from kit.kaggle.unpack import PIECE, members, unpack
+from kit.kaggle.untar import AUTHORS, from_tars
 from kit.progress import progress
-from kit.unpack import PIECE, members, unpack
-from kit.untar import AUTHORS, from_tars
 
 __all__ = ["download", "missing"]
 
@@ -40,7 +40,7 @@ def download(data, *, source="kaggle", origin=None, collections=(), verify=False
     verify : bool
         Read every file that is there and fetch the damaged ones anew.
     **options
-        ``slug``, ``delete_archive``, ``timeout``, ``retries``, ``say`` as in `kit.job.Job`.
+        ``slug``, ``delete_archive``, ``timeout``, ``retries``, ``say`` as in `kit.kaggle.job.Job`.
 
     Returns
     -------

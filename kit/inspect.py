@@ -11,7 +11,8 @@ from evaluation import dataset
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
 from kit.graphs import TileGraph, distinct_configs, read_graph
-from kit.hlo_schema import OPCODES
+from kit.hlo.schema import OPCODES
+from kit.kaggle.manifest import missing, read_state
 from kit.models import ranker as rankers
 from kit.progress import progress
 
@@ -48,7 +49,7 @@ def inspect(path):
     if (path / "instances").is_dir():
         return _instances(path)
     if path.is_dir():
-        return "\n".join(_dataset_lines(path))
+        return "\n".join(_dataset_lines(path) if read_state(path) is None else [missing(path).text])
     raise InputError(f"{path}: nothing there that can be inspected; give a data set's folder, an npz file, a run, "
                      "an entry or a partition instance")
 
@@ -161,3 +162,6 @@ def _dataset_lines(path):
         yield (f"{name:<22}{split:<7}{len(paths):>7,}{sum(configs):>16,}{sum(nodes):>12,}"
                f"{max(configs, default=0):>10,}")
     bar.close()
+    if not identity.simulated:
+        yield ""
+        yield missing(path).text

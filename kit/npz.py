@@ -109,7 +109,7 @@ def _narrow(block, out):
 
 
 def _compiled_narrow():
-    from kit.compiled import narrow
+    from kit.narrow import narrow
 
     return narrow
 

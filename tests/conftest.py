@@ -33,3 +33,17 @@ def run_module():
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def sample_data(tmp_path_factory):
+    """The small embedded sample, made once for all worker processes; tests only read it."""
+    from evaluation.lock import locked
+    from kit import sample
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "sample"
+    with locked(folder.with_suffix(".lock")):
+        if not (folder / "dataset.json").exists():
+            sample.write(folder, workers=1)
+    return folder

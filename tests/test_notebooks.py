@@ -21,7 +21,9 @@ def test_has_no_outputs(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_runs(path, tmp_path, monkeypatch):
+def test_runs(path, tmp_path, monkeypatch, sample_data):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sample").symlink_to(sample_data, target_is_directory=True)
     for name, value in {"KIT_WORK": tmp_path, "KIT_STEPS": 20, "PYTHONPATH": REPOSITORY, "MPLBACKEND": "agg",
                         "IPYTHONDIR": tmp_path / "ipython"}.items():
         monkeypatch.setitem(os.environ, name, str(value))

@@ -132,8 +132,8 @@ def _landmark_section(track, marks, remark, notes):
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heading)
     lines = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     notes = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    title = f"Landmarks of the {escape(track)} track: published results, measured data"
-    return f"""<section class="landmarks"><h2>{title}</h2>
+    return f"""<section class="landmarks">
+<h2>Landmarks of the {escape(track)} track: published results, measured data</h2>
 <p>{escape(remark)}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="Landmarks"><table><thead><tr>{head}</tr></thead>
 <tbody>{lines}</tbody></table></div>

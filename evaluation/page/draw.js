@@ -2,6 +2,8 @@
 // Small helpers to build elements and plots. Text is only ever set as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+// Plots are drawn as wide as there is room, so that their text stays readable on a phone.
+const WIDTH = Math.max(300, Math.min(640, document.documentElement.clientWidth - 56));
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
@@ -57,19 +59,19 @@ function axisBelow(scale, marks, left, right, y, text) {
 
 // Rows of a dot with its interval, as for entries of a board and for groups of an entry.
 function intervalPlot(title, rows, verticals) {
-  const width = 640, left = 190, right = 600, step = 24, top = 8 + (verticals.length ? 14 : 0);
+  const width = WIDTH, left = Math.min(190, 0.52 * WIDTH), right = WIDTH - 24, step = 24, top = 8 + (verticals.length ? 14 : 0);
   const bottom = top + rows.length * step;
   const ends = rows.flatMap((row) => [row.low, row.high, row.score]).concat(verticals.map((v) => v.score));
   const low = Math.min(...ends), high = Math.max(...ends), room = (high - low) * 0.05 || 0.01;
   const x = linear(low - room, high + room, left, right);
-  const parts = axisBelow(x, ticks(low, high, 6), left, right, bottom, String);
+  const parts = axisBelow(x, ticks(low, high, Math.round(WIDTH / 110)), left, right, bottom, String);
   for (const mark of verticals) {
     parts.push(svg("line", { x1: x(mark.score), x2: x(mark.score), y1: top - 6, y2: bottom, class: "landmark" },
       svg("title", {}, `${mark.entry}: ${mark.score}`)));
   }
   rows.forEach((row, i) => {
     const y = top + (i + 0.5) * step;
-    parts.push(label(shorten(row.name, 27), left - 10, y, "end"));
+    parts.push(label(shorten(row.name, Math.floor(left / 6.6)), left - 10, y, "end"));
     parts.push(svg("line", { x1: x(row.low), x2: x(row.high), y1: y, y2: y, class: "range" },
       svg("title", {}, `${row.name}: ${row.score.toFixed(4)}, 95 % ${row.low.toFixed(4)} to ${row.high.toFixed(4)}`)));
     parts.push(svg("circle", { cx: x(row.score), cy: y, r: 5, class: "dot" }));
@@ -79,14 +81,14 @@ function intervalPlot(title, rows, verticals) {
 
 // Points or a curve over two axes; `logarithmic` says whether the horizontal one is.
 function scatterPlot(title, points, options) {
-  const width = 640, height = 300, left = 70, right = 620, top = 12, bottom = 250;
+  const width = WIDTH, height = 300, left = 64, right = WIDTH - 20, top = 12, bottom = 250;
   const place = options.logarithmic ? (value) => Math.log10(value) : (value) => value;
   const xs = points.map((p) => place(p[0])), ys = points.map((p) => p[1]);
   const x = linear(Math.min(...xs), Math.max(...xs), left, right);
   const y = linear(Math.min(0, ...ys), Math.max(...ys) || 1, bottom, top);
   const marks = options.logarithmic
     ? [1, 10, 100, 1000, 10000, 100000].filter((k) => place(k) >= Math.min(...xs) && place(k) <= Math.max(...xs))
-    : ticks(Math.min(...xs), Math.max(...xs), 6);
+    : ticks(Math.min(...xs), Math.max(...xs), Math.round(WIDTH / 110));
   const parts = axisBelow((v) => x(place(v)), marks, left, right, bottom, String);
   for (const mark of ticks(Math.min(0, ...ys), Math.max(...ys) || 1, 5)) {
     parts.push(svg("line", { x1: left, x2: right, y1: y(mark), y2: y(mark), class: "axis" }));

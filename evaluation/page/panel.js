@@ -41,10 +41,10 @@ function ranksPart(entry) {
   const holder = el("div", {});
   const show = () => holder.replaceChildren(scatterPlot("Submitted against true rank",
     entry.details.ranks[ids[picker.select.value]],
-    { below: "true rank, fastest first (upwards: submitted rank; a perfect ranking is the diagonal)" }));
+    { below: "true rank; upwards: submitted rank" }));
   const picker = choice("Graph", ids, show);
   show();
-  return el("figure", {}, el("figcaption", {}, "Submitted against true rank, a sample of the largest graphs"),
+  return el("figure", {}, el("figcaption", {}, "Submitted against true rank, a sample of the largest graphs; a perfect ranking is the diagonal"),
     picker.node, holder);
 }
 
@@ -69,7 +69,7 @@ function searchPart(entry) {
     text.textContent = searchText(search, at, Number(seconds.value), DATA.times[program.select.value].predict);
     holder.replaceChildren(scatterPlot("Excess over the fastest by K", search.k.map((k, i) => [k, 100 * search.excess[i]]),
       { logarithmic: true, curve: true, unit: " %", marked: [[search.k[at], 100 * search.excess[at]]],
-        below: "K, how many of each ranking are compiled and run" }));
+        below: "K, how many are compiled and run" }));
   };
   const regroup = () => {
     slider.max = entry.details.search[names[group.select.value]].k.length - 1;

@@ -5,7 +5,8 @@ import importlib
 import os
 import platform
 
-BENCHES = {"reading": "kit.bench.reading"}
+BENCHES = {"reading": "kit.bench.reading", "hlo": "kit.bench.hlo", "unpacking": "kit.bench.unpacking",
+           "scoring": "evaluation.bench"}
 
 
 def main():

@@ -24,7 +24,7 @@ print(time.perf_counter() - start)
 """
 _READ = """
 import resource, sys, time, zipfile
-from kit import compiled, npz
+from kit import narrow, npz
 def fail(*problem):
     raise ValueError(problem)
 start = time.perf_counter()

@@ -58,7 +58,7 @@ def find_choices(config):
     Two slots belong to one choice when they take their alternatives in the same pattern over all
     configurations; patterns are compared exactly. Linear time; beyond the result some 40 MB are used.
     """
-    from kit.compiled_features import number_layouts
+    from kit.features.compiled import number_layouts
 
     configs, nodes = config.shape[:2]
     known, rows, of_slot, layouts, count = {}, [], np.full((nodes, OPERANDS), -1), [], []

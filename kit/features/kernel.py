@@ -203,11 +203,13 @@ class Kernel:
         fusions = np.flatnonzero(self.graph.node_opcode == FUSION)
         return fusions[-1:] if len(fusions) else sorted(consumers)
 
-    def aggregates(self):
-        """Constants of the kernel: logarithms of sizes, arithmetic a byte, opcode counts."""
-        opcodes, work = self.graph.node_opcode, self.work.sum()
-        output = self._bytes(self.output_node)
-        found = {"nodes": np.log(len(opcodes)), "parameter_bytes": np.log1p(self.parameter_bytes),
-                 "output_bytes": np.log1p(output), "arithmetic": np.log1p(work),
-                 "intensity": np.log1p(work / max(1.0, self.parameter_bytes + output))}
-        return found | {f"opcodes_{g}": float(np.isin(opcodes, ids).sum()) for g, ids in OPCODE_GROUPS.items()}
+    def amounts(self):
+        """Logarithms of what the kernel reads, writes and computes, and of arithmetic a byte."""
+        work, output = self.work.sum(), self._bytes(self.output_node)
+        return {"parameter_bytes": np.log1p(self.parameter_bytes), "output_bytes": np.log1p(output),
+                "arithmetic": np.log1p(work), "intensity": np.log1p(work / max(1.0, self.parameter_bytes + output))}
+
+    def opcodes(self):
+        """Number of nodes (its logarithm), and of those of each group of opcodes."""
+        found = {f"opcodes_{g}": float(np.isin(self.graph.node_opcode, ids).sum()) for g, ids in OPCODE_GROUPS.items()}
+        return {"nodes": np.log(self.graph.nodes)} | found

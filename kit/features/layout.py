@@ -11,7 +11,7 @@ from kit.graphs import distinct_configs
 # +1: larger means slower, -1: larger means faster. What holds on a TPU whatever the program.
 PHYSICAL = {
     "arithmetic_padding": 1, "arithmetic_padding_rank": 1, "idle_lanes": 1, "unusual_arithmetic": 1,
-    "rare_arithmetic": 1,
+    "rare_arithmetic": 1, "rare_choices": 1, "transposed": 1,
 }
 PROGRAM = ("nodes", "configurable", "arithmetic", "convolution_share", "dot_share", "reshape_share")
 WIDE = (
@@ -93,6 +93,8 @@ def _physical(program, choices):
         "idle_lanes": program.paired(choices, program.idle_lanes()) / total,
         "unusual_arithmetic": program.by_count(choices, 0, program.work, unusual) / total,
         "rare_arithmetic": program.by_count(choices, 0, program.work, rarity) / total,
+        "rare_choices": program.rare_choices(choices),
+        "transposed": program.summed(choices, 0, program.transposed_bytes) / max(1.0, program.computed_bytes.sum()),
     }
 
 

@@ -107,6 +107,16 @@ class Program:
 
         return value
 
+    @cached_property
+    def computed_bytes(self):
+        """Bytes of the outputs of convolutions and dots, not padded: float64, shape (nc,), 0 for other nodes."""
+        size = [np.prod(self.sizes[node], dtype=float) for node in self.ids]
+        return size * self.bytes[self.ids] * (self.work > 0)
+
+    def transposed_bytes(self, node, layout):
+        """Bytes of a dot's output that is not row-major, which what consumes it may have to copy."""
+        return self.computed_bytes[node] * (self.kind[node] == 1 and list(layout) != sorted(layout, reverse=True))
+
     # Columns: values summed over the configurable nodes.
 
     def summed(self, choices, operand, value, mine=None):
@@ -126,6 +136,16 @@ class Program:
         tables = defaultdict(float)
         for node in range(len(self.ids)):
             tables[choices.of_slot[node, operand]] += weight[node] * value(choices.count[3 * node + operand])
+        return choices.column(tables)
+
+    def rare_choices(self, choices):
+        """Rarity summed over the free choices that decide the output of a convolution or dot: float64, shape (c,).
+
+        A search keeps what is fast: a layout that it seldom kept was slow, one that costs nothing drifted.
+        """
+        tables = {}
+        for node in np.flatnonzero(self.work):
+            tables[choices.of_slot[node, 0]] = rarity(choices.count[3 * node])
         return choices.column(tables)
 
     def paired(self, choices, terms):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-PAIRS = 20_000  # a graph
+PAIRS = 5_000  # a graph
 RIVALS = 256  # that each configuration is compared with when a graph is ranked
 ROWS_AT_ONCE = 1 << 18
 

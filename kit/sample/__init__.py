@@ -1,1 +1,5 @@
 """The embedded, simulated data set."""
+
+from kit.sample.writer import write
+
+__all__ = ["write"]

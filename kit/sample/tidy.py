@@ -1,16 +1,17 @@
 """What XLA does to a program before it chooses layouts: calls inlined, no-ops and duplicates gone.
 
 The layout graphs of the data set were taken after XLA's simplification and before fusion; JAX hands out programs
-before any of it. These are the passes that matter for their shape: call inlining, reshape, transpose, convert and
-broadcast simplification, transposes folded into dots, common subexpressions, dead code, arguments as one tuple. Only
-`kit.sample.trace` uses it.
+before any of it. These are the passes that matter for their shape: call inlining, simplification of reshapes,
+transposes, conversions, broadcasts, reductions and divisions, transposes folded into dots and reversals into
+convolutions, common subexpressions, dead code, arguments as one tuple. Only `kit.sample.trace` uses it.
 """
 
 import re
 
-from kit.hlo_schema import message
+from kit.hlo.schema import message
 
 _IMPURE = {b"rng", b"rng-bit-generator", b"parameter", b"all-reduce", b"infeed", b"while"}
+_FLOATS = (10, 11, 12, 16)  # float16, float32, float64, bfloat16
 _MANY_ARGUMENTS = 100  # from here on TPU programs take one tuple
 
 
@@ -215,7 +216,40 @@ def _dot(node):
     return node
 
 
-_RULES = {b"reshape": _reshape, b"convert": _convert, b"transpose": _transpose, b"broadcast": _broadcast,
+def _reduce(node):
+    """A reduction over dimensions of size 1 is a reshape: its initial value changes nothing."""
+    source = node.operands[0]
+    if len(node.operands) == 2 and all(source.dims[d] == 1 for d in node.proto.dimensions):
+        return _reshape(_renamed(node, b"reshape", [source]))
+    return node
+
+
+def _renamed(node, opcode, operands):
+    """Another instruction of the same shape."""
+    return Node(message("HloInstructionProto")(opcode=opcode, shape=node.proto.shape), operands, [])
+
+
+def _divide(node):
+    """Division by a constant is a product with its inverse."""
+    divisor = node.operands[1]
+    constant = divisor.operands[0] if divisor.opcode == b"broadcast" else divisor
+    inverted = constant.opcode == b"constant" and node.type in _FLOATS
+    return _renamed(node, b"multiply", node.operands) if inverted else node
+
+
+def _convolution(node):
+    """A reversed kernel is a window read backwards."""
+    kernel, numbers = node.operands[1], node.proto.convolution_dimension_numbers
+    if kernel.opcode != b"reverse" or not set(kernel.proto.dimensions) <= set(numbers.kernel_spatial_dimensions):
+        return node
+    for at, window in zip(numbers.kernel_spatial_dimensions, node.proto.window.dimensions, strict=True):
+        window.window_reversal ^= at in kernel.proto.dimensions
+    node.operands[1] = kernel.operands[0]
+    return node
+
+
+_RULES = {b"reshape": _reshape, b"reduce": _reduce, b"divide": _divide, b"convolution": _convolution,
+          b"convert": _convert, b"transpose": _transpose, b"broadcast": _broadcast,
           b"get-tuple-element": _element, b"dot": _dot}
 
 
@@ -246,7 +280,7 @@ def _loop_names(graph):
     """Names by which the data set's node_splits know the parts of a loop."""
     for node in graph.ordered():
         if node.opcode == b"while":
-            condition, body = node.calls
+            body, condition = node.calls
             condition.name, body.name = "while_cond", "while_body"
         for called in node.calls:
             _loop_names(called)
@@ -289,4 +323,5 @@ def tidy(module):
     _loop_names(graph)
     out = message("HloModuleProto")(name=module.name)
     out.entry_computation_id = _emit(graph, out, {"node": 1, "computation": 0})
+    out.entry_computation_name = out.computations[-1].name
     return out

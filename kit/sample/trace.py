@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from kit.hlo import build
-from kit.hlo_schema import message
+from kit.hlo.schema import message
 from kit.progress import progress
 from kit.sample import programs as store
 from kit.sample.tidy import tidy

@@ -66,6 +66,20 @@ def test_unusual_and_rare_layouts_weigh_by_arithmetic(network):
     np.testing.assert_allclose(table["rare_arithmetic"], [0, 0, 0, share[1] * np.log(3)], rtol=1e-6)
 
 
+def test_rare_choices_count_once_however_many_nodes_they_bind(network):
+    np.testing.assert_allclose(layout.table(network)["rare_choices"], [0, 0, 0, np.log(3)], rtol=1e-6)
+    network.node_config_feat[:, 1, :6] = network.node_config_feat[:, 0, :6]  # now both nodes choose together
+    network.node_config_feat[2, :, :6] = network.node_config_feat[0, :, :6]
+    np.testing.assert_allclose(layout.table(network)["rare_choices"], [0, 0, 0, np.log(3)], rtol=1e-6)
+
+
+def test_transposed_outputs_of_dots():
+    nodes = [(63, (4, 6), {}), (63, (6, 5), {}), (physics.DOT, (4, 5), {}), (physics.DOT, (4, 20), {})]
+    graph = layout_graph(nodes, [[2, 0], [2, 1], [3, 0], [3, 1]], [2, 3], [
+        [[[1, 0]], [[1, 0]]], [[[0, 1]], [[1, 0]]], [[[0, 1]], [[0, 1]]], [[[]], [[0, 1]]]])
+    np.testing.assert_allclose(layout.table(graph)["transposed"], [0, 0.2, 1, 0.8], rtol=1e-6)
+
+
 def test_copies_with_and_without_the_chain(network):
     table = layout.table(network, "wide")
     np.testing.assert_array_equal(table["copies"], [0, 0, 0, 0])  # the two are connected through the relu

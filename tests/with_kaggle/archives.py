@@ -7,9 +7,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from kaggle_server import SIGNATURE
 
 from evaluation.collections import COLLECTIONS, SPLITS
+from tests.kaggle_server import SIGNATURE
 
 TOKEN, KEY = "KGAT_fake70ken4testsonly0000000000", "fakekey4testsonly11111111111111"
 REFRESH = "fakerefresh4testsonly2222222222"
@@ -59,4 +59,11 @@ def tar_of(files):
             info = tarfile.TarInfo(name)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def npz_bytes(**arrays):
+    """An npz file with these arrays."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from archives import KEY, REFRESH, SECRETS, TOKEN, make_archive, zipped
-from kaggle_server import Competition, StandIn
+
+from tests.kaggle_server import Competition, StandIn
+from tests.with_kaggle.archives import KEY, REFRESH, SECRETS, TOKEN, make_archive, zipped
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DRIVER = Path(__file__).with_name("driver.py")

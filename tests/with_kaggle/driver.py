@@ -20,6 +20,7 @@ import slugify
 from tqdm import tqdm
 
 import kit.download
+import kit.submit
 from evaluation.cli import main
 from kit.__main__ import VERBS
 
@@ -70,7 +71,8 @@ def run(step):
         _, status = os.waitpid(pid, 0)
         for file in (out, err):
             file.seek(0)
-        return {"status": os.waitstatus_to_exitcode(status), "stdout": out.read().decode(), "stderr": err.read().decode()}
+        return {"status": os.waitstatus_to_exitcode(status), "stdout": out.read().decode(),
+                "stderr": err.read().decode()}
 
 
 if __name__ == "__main__":

@@ -8,12 +8,14 @@ import tarfile
 
 import numpy as np
 import pytest
-from archives import TOKEN, npz, tar_of, tree_of, zipped
-from kaggle_server import Competition, Fault
 
 import kit.download
 from evaluation.collections import COLLECTIONS, SPLITS
 from kit.download import missing
+from kit.inspect import inspect
+from tests.builders import save_data_set
+from tests.kaggle_server import Competition, Fault
+from tests.with_kaggle.archives import TOKEN, npz, tar_of, tree_of, zipped
 
 POINTS = 20
 
@@ -92,9 +94,10 @@ def test_killed_while_unpacking_ends_complete_without_the_network(fetch, kaggle,
 def test_killed_while_unpacking_from_afar_fetches_no_finished_file_again(fetch, kaggle, files, tmp_path):
     generator = random.Random(23)
     wanted = {name: data for name, data in files.items() if "/layout/" not in name}
+    total = sum(map(len, wanted.values()))
     for i in range(3):
-        fetch("small", "--collection", "tile:xla", kill=["unpack", generator.randrange(1, sum(map(len, wanted.values())))])
-        there = [path for path in (tmp_path / "small").rglob("*.npz")]
+        fetch("small", "--collection", "tile:xla", kill=["unpack", generator.randrange(1, total)])
+        there = list((tmp_path / "small").rglob("*.npz"))
         log = kaggle.competitions["small"].log
         log.clear()
         fetch("small", "--collection", "tile:xla", check=0)
@@ -113,6 +116,7 @@ def test_killed_run_is_reported_as_incomplete_and_no_file_is_half(fetch, files, 
     assert all(files[name] == content for name, content in present.items())
     assert sorted(found.missing) == sorted(set(files) - set(present))
     assert not (tmp_path / "small" / "download.json").exists()
+    assert inspect(tmp_path / "small") == found.text
 
 
 def test_archive_that_is_deleted_on_the_go_shrinks_and_survives_kills(fetch, archive, files, tmp_path):
@@ -300,3 +304,14 @@ def test_network_share_of_token_is_only_with_kaggle(kit, kaggle, tmp_path):
     hosts = {entry["host"] for entry in kaggle.log if entry["authorization"]}
     assert hosts == {"localhost"}
     assert TOKEN not in (tmp_path / "d" / "download.json").read_text(encoding="utf-8")
+
+
+def test_inspect_names_the_files_that_are_missing(kit, tmp_path):
+    source = tmp_path / "mine.zip"
+    data = save_data_set(tmp_path / "set")
+    source.write_bytes(zipped(tree_of(data)))
+    kit("download", "--data", tmp_path / "d", "--source", source, check=0)
+    assert "complete: 10 files from" in inspect(tmp_path / "d")
+    gone = "npz_all/npz/tile/xla/train/graph.train.1.npz"
+    (tmp_path / "d" / gone).unlink()
+    assert f"1 of 10 files from {source} are missing or have another size: {gone}; run" in inspect(tmp_path / "d")

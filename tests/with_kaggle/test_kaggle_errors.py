@@ -3,11 +3,15 @@
 import io
 import json
 import socket
+import subprocess
+import sys
 import zipfile
 
 import pytest
-from archives import KEY, REFRESH, TOKEN, tree_of, zipped
-from kaggle_server import Competition, Fault
+
+from kit.kaggle.errors import explain
+from tests.kaggle_server import SIGNATURE, Competition, Fault
+from tests.with_kaggle.archives import KEY, REFRESH, TOKEN, tree_of, zipped
 
 ALWAYS = 99
 RULES = "https://www.kaggle.com/competitions/small/rules"
@@ -271,11 +275,38 @@ def test_verbose_mode_of_the_package_shows_no_token(kit, tmp_path, variable):
     assert "Authorization" not in done.stdout + done.stderr
 
 
-def test_import_leaves_no_folder_no_output_and_an_open_standard_input(kit, home, fails):
+def test_refusal_leaves_nothing_behind(kit, home, fails, tmp_path):
     (home / ".kaggle" / "access_token").unlink()
     (home / ".kaggle").rmdir()
     fails()
-    assert not any(path.name in ("kaggle", ".kaggle") for path in home.rglob("*"))
+    assert not list(home.iterdir()) and not (tmp_path / "d").exists()
+
+
+IMPORT = """
+import os, sys
+before = dict(os.environ)
+from kit.kaggle.client import load_package
+assert load_package().__name__ == "KaggleApi"
+assert dict(os.environ) == before
+print(sys.stdin.read())
+"""
+
+
+@pytest.mark.parametrize("token", [TOKEN, None])
+def test_import_of_the_package_is_silent_offline_and_leaves_standard_input_open(kit, kaggle, home, token):
+    (home / ".kaggle" / "access_token").unlink()
+    done = subprocess.run([sys.executable, "-c", IMPORT], input="still open", capture_output=True, text=True,
+                          check=True, env=kit.environment({"KAGGLE_API_TOKEN": token}))
+    assert (done.stdout, done.stderr) == ("still open\n", "")
+    assert not kaggle.log
+    assert [path.name for path in home.iterdir()] == [".kaggle"]
+
+
+def test_failure_of_the_package_is_quoted_without_secrets():
+    text = f"bad header 'Bearer {TOKEN}' for http://storage.test/a.zip?{SIGNATURE}&x=1"
+    message = str(explain(RuntimeError(text), slug="small", what="asking", secrets=(TOKEN,)))
+    assert "RuntimeError" in message and "pip install --upgrade kaggle" in message
+    assert TOKEN not in message and SIGNATURE not in message
 
 
 def test_zip_method_is_no_matter(kit, kaggle, files, tmp_path):

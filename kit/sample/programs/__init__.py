@@ -21,12 +21,11 @@ from numpy.lib import format as npy
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit.hlo import Module, configurable, edges
-from kit.hlo_features import RESTING
+from kit.hlo.features import RESTING
 from kit.npz import EPOCH
 
 FOLDER = Path(__file__).parent
 _RUNS = ("row", "computation_size", "operand_back", "call_count", "call_back", "split")
-_LARGE = 100_000
 
 
 @dataclass(frozen=True)
@@ -64,22 +63,28 @@ def _index():
     return index
 
 
-def names(source=None, max_nodes=_LARGE):
+def names(source=None, max_nodes=None):
     """Names of the programs, sorted.
 
     Parameters
     ----------
     source : {"xla", "nlp"}, optional
         Only this family.
-    max_nodes : int
+    max_nodes : int, optional
         Only programs with at most so many nodes.
     """
-    return sorted(n for n, (_, s, nodes) in _index().items() if source in (None, s) and nodes <= max_nodes)
+    return sorted(n for n, (_, kind, size) in _index().items()
+                  if source in (None, kind) and (max_nodes is None or size <= max_nodes))
 
 
 def architecture(name):
     """The architecture of a program, without loading it."""
     return _entry(name)[0]
+
+
+def source(name):
+    """The family of a program, "xla" or "nlp", without loading it."""
+    return _entry(name)[1]
 
 
 def nodes(name):
@@ -99,6 +104,12 @@ def _file(name):
         return {member: file[member] for member in file.files}
 
 
+def forget():
+    """Read the files again when they are asked for next: after `write`."""
+    _index.cache_clear()
+    _file.cache_clear()
+
+
 def load(name):
     """Load one program.
 
@@ -116,11 +127,11 @@ def load(name):
     InputError
         Where there is no such program.
     """
-    family, source, _ = _entry(name)
+    family, kind, _ = _entry(name)
     file = _file(family)
     at = file["names"].tolist().index(name)
     run = {r: file[r][slice(*file["bounds"][at:at + 2, i])] for i, r in enumerate(_RUNS)}
-    return Program(name, family, source, ".train." in name, _module(name, file, run))
+    return Program(name, family, kind, ".train." in name, _module(name, file, run))
 
 
 def _features(file, rows):

@@ -80,11 +80,13 @@ def _blocks(*counts, **rest):
 XLA = {
     "alexnet": Architecture(vision.alexnet, "xla", _images, [("base", 224, {}), ("small", 160, {"width": 48})],
                             (32, 128)),
-    "vgg": Architecture(vision.vgg, "xla", _images, [("11", 160, {"convs": (1, 1, 2, 2, 2)}), ("16", 224, {})], (16, 64)),
+    "vgg": Architecture(vision.vgg, "xla", _images, [("11", 160, {"convs": (1, 1, 2, 2, 2)}), ("16", 224, {})],
+                        (16, 64)),
     "resnet": Architecture(vision.resnet, "xla", _images, [
         ("18", 224, _blocks(2, 2, 2, 2, bottleneck=False)), ("50", 224, {}), ("34", 128, {"bottleneck": False}),
         ("101", 224, _blocks(3, 4, 23, 3))], (32, 128), looped=True),
-    "resnext": Architecture(vision.resnext, "xla", _images, [("26", 160, _blocks(2, 2, 2, 2)), ("50", 224, {})], (16, 64)),
+    "resnext": Architecture(vision.resnext, "xla", _images, [("26", 160, _blocks(2, 2, 2, 2)), ("50", 224, {})],
+                            (16, 64)),
     "inception": Architecture(vision.inception, "xla", _images, [("base", 299, {}), ("small", 224, _blocks(2, 3, 1))],
                               (16, 64), looped=True),
     "mobilenet": Architecture(vision.mobilenet, "xla", _images, [("100", 224, {}), ("50", 192, {"width": 16})],
@@ -100,7 +102,7 @@ XLA = {
                          (4, 16), "adam"),
     "unet3d": Architecture(vision.unet, "xla", _volumes, [
         ("base", 96, {"width": 32, "depth": 4, "classes": 3}), ("small", 64, {"width": 16, "depth": 3, "classes": 3}),
-        ("wide", 64, {"width": 48, "depth": 3, "classes": 4})], (1, 4), "adam", looped=True),
+        ("wide", 64, {"width": 48, "depth": 3, "classes": 4})], (2, 4), "adam", looped=True),
     "retinanet": Architecture(vision.retinanet, "xla", _images, [
         ("18", 256, _blocks(2, 2, 2, 2, bottleneck=False, width=128)), ("50", 512, {})], (4, 16), loss="values"),
     "ssd": Architecture(vision.ssd, "xla", _images, [("base", 320, {}), ("small", 256, {"width": 16})], (8, 32),
@@ -109,8 +111,8 @@ XLA = {
                           "adam"),
     "deeplab": Architecture(vision.deeplab, "xla", _images, [
         ("base", 256, {}), ("small", 128, _blocks(2, 2, 2, 2, width=128))], (4, 16)),
-    "wavenet": Architecture(vision.wavenet, "xla", _waves, [("base", 4096, {}), ("small", 2048, {"width": 64, "layers": 8})],
-                            (2, 8), "adam"),
+    "wavenet": Architecture(vision.wavenet, "xla", _waves, [
+        ("base", 4096, {}), ("small", 2048, {"width": 64, "layers": 8})], (2, 8), "adam"),
     "lstm": Architecture(sequence.lstm, "xla", _tokens, [
         ("base", 35, {}), ("large", 64, {"width": 1024}), ("unrolled", 20, {"width": 650, "unrolled": 20})],
         (16, 64), "adam", looped=True),
@@ -120,14 +122,15 @@ XLA = {
         ("base", 50, {}), ("gnmt", 40, {"width": 1024, "layers": 4, "vocabulary": 32000})], (16, 64), "adam"),
     "dlrm": Architecture(sequence.dlrm, "xla", _mixed, [
         ("base", 26, {}), ("small", 8, {"width": 64, "bottom": (256,), "top": (512, 256)})], (512, 2048)),
-    "ncf": Architecture(sequence.ncf, "xla", _ids, [("base", 0, {}), ("large", 0, {"width": 256})], (1024, 8192), "adam"),
+    "ncf": Architecture(sequence.ncf, "xla", _ids, [("base", 0, {}), ("large", 0, {"width": 256})], (1024, 8192),
+                        "adam"),
     "autoencoder": Architecture(sequence.autoencoder, "xla", _vectors, [
         ("base", 784, {}), ("wide", 2048, {"widths": (2048, 1024, 512, 64)})], (128, 1024), "adam", "values", True),
     "vit": Architecture(sequence.vit, "xla", _images, [
         ("small", 224, {}), ("tiny", 160, {"width": 192, "heads": 3, "layers": 8}),
         ("base", 224, {"width": 768, "heads": 12})], (16, 64), "adam"),
-    "mixer": Architecture(sequence.mixer, "xla", _images, [("base", 224, {}), ("small", 160, {"width": 192, "layers": 4})],
-                          (16, 64), "adam"),
+    "mixer": Architecture(sequence.mixer, "xla", _images, [
+        ("base", 224, {}), ("small", 160, {"width": 192, "layers": 4})], (16, 64), "adam"),
 }
 
 _TINY = {"width": 128, "layers": 2, "heads": 2}
@@ -137,7 +140,8 @@ NLP = {
     "bert": Architecture(language.bert, "nlp", _tokens, [
         ("tiny", 128, _TINY), ("small", 256, _SMALL), ("base", 384, {}),
         ("large", 128, {"width": 1024, "layers": 24, "heads": 16})], (8, 32), "lamb"),
-    "albert": Architecture(language.albert, "nlp", _tokens, [("base", 128, {}), ("small", 256, _SMALL)], (8, 32), "lamb"),
+    "albert": Architecture(language.albert, "nlp", _tokens, [("base", 128, {}), ("small", 256, _SMALL)], (8, 32),
+                           "lamb"),
     "electra": Architecture(language.electra, "nlp", _tokens, [
         ("small", 128, {"width": 256, "layers": 6, "heads": 4}), ("base", 256, {})], (8, 32), "adam"),
     "mobilebert": Architecture(language.mobilebert, "nlp", _tokens, [("base", 128, {}), ("small", 256, {"layers": 4})],
@@ -154,14 +158,14 @@ NLP = {
         ("base", 512, {}), ("small", 1024, {"width": 256, "layers": 3, "heads": 4})], (4, 16), "adam"),
     "longformer": Architecture(language.longformer, "nlp", _tokens, [
         ("base", 1024, {}), ("small", 512, {"width": 256, "layers": 3, "heads": 4})], (2, 8), "adam"),
-    "fnet": Architecture(language.fnet, "nlp", _tokens, [("base", 512, {}), ("small", 256, {"width": 256, "layers": 3})],
-                         (8, 32), "lamb"),
+    "fnet": Architecture(language.fnet, "nlp", _tokens, [
+        ("base", 512, {}), ("small", 256, {"width": 256, "layers": 3})], (8, 32), "lamb"),
 }
 
 ARCHITECTURES = {**XLA, **NLP}
 
 # One program of the data set's largest size, for scale tests.
-LARGEST = ("gpt", "xl", 256, {"width": 1280, "layers": 48, "heads": 20}, 4, "bf16", True)
+LARGEST = ("gpt", "xl", 256, {"width": 1280, "layers": 64, "heads": 20}, 4, "bf16", True)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kit.sample.zoo.layers import dense, dropout, embed, gelu, layer_norm, rms_norm
+from kit.sample.zoo.layers import dense, dropout, embed, gelu, layer_norm, rms_norm, rows, softmax
 
 relu = jax.nn.relu
 
@@ -27,7 +27,7 @@ def attention(p, x, memory, heads, mask=None, offset=None, bias=True, width=None
     scores = jnp.einsum("bths,buhs->bhtu", q * size**-0.5, k)
     scores = scores if offset is None else scores + offset
     scores = scores if mask is None else scores + mask
-    weights = dropout(p, jax.nn.softmax(scores, -1))
+    weights = dropout(p, softmax(scores))
     return _joined(p, jnp.einsum("bhtu,buhs->bths", weights, v), x.shape[-1], bias)
 
 
@@ -91,11 +91,11 @@ def electra(p, tokens, width=768, layers=12, heads=12, vocabulary=30522):
     small = width // 4
     table = p(vocabulary, small)
     mask = _padding(p, tokens)
-    x = layer_norm(p, _positions(p, jnp.take(table, tokens, axis=0)))
+    x = layer_norm(p, _positions(p, rows(table, tokens)))
     for _ in range(layers // 3):
         x = _post(p, x, max(heads // 4, 1), mask)
     guess = jnp.argmax(jnp.dot(x, table.T), -1)
-    x = dense(p, layer_norm(p, _positions(p, jnp.take(table, guess, axis=0))), width)
+    x = dense(p, layer_norm(p, _positions(p, rows(table, guess))), width)
     for _ in range(layers):
         x = _post(p, x, heads, mask)
     return dense(p, gelu(dense(p, x, width)), 2)
@@ -129,13 +129,13 @@ def _relative(p, time, heads, buckets=32):
     """T5's bias by the distance between tokens, (heads, time, time)."""
     near = jnp.clip(lax.broadcasted_iota(jnp.int32, (time, time), 0)
                     - lax.broadcasted_iota(jnp.int32, (time, time), 1) + buckets // 2, 0, buckets - 1)
-    return jnp.transpose(jnp.take(p(buckets, heads), near, axis=0), (2, 0, 1))
+    return jnp.transpose(rows(p(buckets, heads), near), (2, 0, 1))
 
 
 def t5(p, source, target, width=512, layers=6, heads=8, vocabulary=32128, hidden=1024):
     """Raffel et al., 2019, version 1.1: encoder and decoder without biases, gated."""
     table = p(vocabulary, width)
-    x, y = (dropout(p, jnp.take(table, t, axis=0)) for t in (source, target))
+    x, y = (dropout(p, rows(table, t)) for t in (source, target))
     offset = _relative(p, source.shape[1], heads)
     for _ in range(layers):
         z = rms_norm(p, x)
@@ -155,7 +155,7 @@ def t5(p, source, target, width=512, layers=6, heads=8, vocabulary=32128, hidden
 def transformer(p, source, target, width=512, layers=6, heads=8, vocabulary=32000):
     """Vaswani et al., 2017: encoder and decoder."""
     table = p(vocabulary, width)
-    x, y = (dropout(p, _positions(p, jnp.take(table, t, axis=0) * width**0.5)) for t in (source, target))
+    x, y = (dropout(p, _positions(p, rows(table, t) * width**0.5)) for t in (source, target))
     padding, mask = _padding(p, source), _causal(target.shape[1]).astype(p.dtype)
     for _ in range(layers):
         x = _post(p, x, heads, padding)
@@ -187,7 +187,7 @@ def longformer(p, tokens, width=512, layers=8, heads=8, vocabulary=50265, block=
         q, k, v = (_heads(p, y, heads, size).reshape(batch, blocks, block, heads, size) for _ in range(3))
         before = [jnp.pad(t, ((0, 0), (1, 0), (0, 0), (0, 0), (0, 0)))[:, :-1] for t in (k, v)]
         k, v = (jnp.concatenate([b, t], 2) for b, t in zip(before, (k, v), strict=True))
-        weights = dropout(p, jax.nn.softmax(jnp.einsum("bnths,bnuhs->bnhtu", q * size**-0.5, k), -1))
+        weights = dropout(p, softmax(jnp.einsum("bnths,bnuhs->bnhtu", q * size**-0.5, k)))
         mixed = jnp.einsum("bnhtu,bnuhs->bnths", weights, v).reshape(batch, time, heads, size)
         x = x + dropout(p, _joined(p, mixed, width))
         x = x + dropout(p, feed_forward(p, layer_norm(p, x), width * 4))

@@ -76,15 +76,14 @@ def norm(p, x, momentum=0.9, epsilon=1e-3):
 def layer_norm(p, x, epsilon=1e-6):
     """Normalisation over the last dimension."""
     scale, offset = p(x.shape[-1]), p(x.shape[-1])
-    mean = x.mean(-1, keepdims=True)
-    centred = x - mean
-    factor = lax.rsqrt((centred * centred).mean(-1, keepdims=True) + epsilon)
-    return centred * (factor * scale) + offset
+    centred = x - x.mean(-1)[..., None]
+    factor = lax.rsqrt((centred * centred).mean(-1) + epsilon)
+    return centred * (factor[..., None] * scale) + offset
 
 
 def rms_norm(p, x, epsilon=1e-6):
     """Division by the root mean square, as in T5."""
-    return x * lax.rsqrt((x * x).mean(-1, keepdims=True) + epsilon) * p(x.shape[-1])
+    return x * lax.rsqrt((x * x).mean(-1) + epsilon)[..., None] * p(x.shape[-1])
 
 
 def dense(p, x, features, bias=True):
@@ -138,12 +137,24 @@ def flat(x):
 
 
 def embed(p, tokens, vocabulary, width):
-    """Rows of a table."""
-    return jnp.take(p(vocabulary, width), tokens, axis=0)
+    """Rows of a new table."""
+    return rows(p(vocabulary, width), tokens)
+
+
+def rows(table, index):
+    """Rows of a table by numbers that are known to be in range."""
+    return table.at[index].get(mode="promise_in_bounds")
+
+
+def softmax(x):
+    """Over the last dimension; the reductions keep no dimension of size 1, as in programs of the data set."""
+    powers = jnp.exp(x - lax.stop_gradient(x).max(-1)[..., None])
+    return powers / powers.sum(-1)[..., None]
 
 
 def cross_entropy(logits, labels):
     """Mean negative log-likelihood."""
     logits = logits.astype(jnp.float32)
+    shifted = logits - lax.stop_gradient(logits).max(-1)[..., None]
     chosen = jax.nn.one_hot(labels, logits.shape[-1])
-    return -(chosen * jax.nn.log_softmax(logits)).sum(-1).mean()
+    return (jnp.log(jnp.exp(shifted).sum(-1)) - (chosen * shifted).sum(-1)).mean()

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from kit.sample.zoo.language import attention, feed_forward
-from kit.sample.zoo.layers import conv, dense, dropout, embed, flat, gelu, layer_norm
+from kit.sample.zoo.layers import conv, dense, dropout, embed, flat, gelu, layer_norm, softmax
 
 relu = jax.nn.relu
 
@@ -70,7 +70,7 @@ def seq2seq(p, source, target, width=512, layers=2, vocabulary=16000):
     for _ in range(layers):
         y = y + _lstm(p, y, width)
     scores = jnp.einsum("tbw,sbw->bts", dense(p, y, width, bias=False), x)
-    context = jnp.einsum("bts,sbw->tbw", jax.nn.softmax(scores, -1), x)
+    context = jnp.einsum("bts,sbw->tbw", softmax(scores), x)
     y = jnp.tanh(dense(p, jnp.concatenate([y, context], -1), width))
     return dense(p, jnp.swapaxes(y, 0, 1), vocabulary)
 

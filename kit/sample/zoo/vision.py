@@ -3,8 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from kit.sample.zoo.layers import (
-    conv, dense, depthwise, dropout, flat, norm, pool, relu6, swish, upconv, upsample)
+from kit.sample.zoo.layers import conv, dense, depthwise, dropout, flat, norm, pool, relu6, swish, upconv, upsample
 
 relu = jax.nn.relu
 

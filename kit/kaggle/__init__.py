@@ -1,0 +1,1 @@
+"""Talking to Kaggle: credentials, the contained client, resumable transfers, verified unpacking."""
