@@ -26,14 +26,13 @@ OPTIMA = [  # file, bandwidth in GiB/s, k, bottleneck in ms
 EXPERTS = {"bert24": (6, 22.0351), "gnmt": (6, 58.6472), "resnet50": (6, 329.2894)}  # stages, ms at 2 GiB/s
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("file", "bandwidth", "k", "optimum"), OPTIMA)
 def test_reference_optimum(real_data, file, bandwidth, k, optimum):
     instance, _ = read(real_data / "partition" / file, bandwidth=bandwidth * GIB, keep_input=True)
-    found = solve(instance, k, seconds=3)
+    found = solve(instance, k, seconds=60)  # ends as soon as it is proved
     stages = check_stages(instance, found.stages, k)
-    assert bottleneck(instance, stages) * 1e3 == pytest.approx(optimum, rel=5e-5)
-    assert found.lower_bound <= optimum / 1e3 * (1 + 5e-5)
+    assert bottleneck(instance, stages) * 1e3 == pytest.approx(optimum, rel=5e-5, abs=5e-4)
+    assert found.proved and found.lower_bound <= bottleneck(instance, stages)
 
 
 @pytest.mark.parametrize("name", EXPERTS)
