@@ -146,3 +146,16 @@ def test_copies_of_one_configuration_have_nothing_to_rank(tmp_path):
     layout_graph(tmp_path, [5, 6, 7], [1, 1, 1])
     with pytest.raises(InputError, match="no labelled graph"):
         list(transfer.labelled(tmp_path))
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "tau", "top1"), [("layout", 0.33, 0.01), ("tile", 0.70, 0.03)])
+def test_what_the_sample_teaches_holds_on_real_graphs(real_data, tmp_path, kind, tau, top1):
+    (tmp_path / kind).symlink_to(real_data / "npz" / kind)
+    judged = transfer.transfer(tmp_path, models=["gbdt", "analytic"], constants="uncalibrated")
+    gbdt, analytic = sorted(transfer.means(judged), key=lambda m: m["model"] != "gbdt")
+    assert gbdt["kendall_tau"] >= tau
+    assert gbdt["top1_error"] <= top1
+    if kind == "layout":
+        assert gbdt["kendall_tau"] >= analytic["kendall_tau"]

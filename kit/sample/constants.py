@@ -56,12 +56,12 @@ class Constants:
     node_spread: float = 1.0
     indifferent: float = 0.3
     single_channel: float = 0.0
-    unusual: float = 0.1
+    unusual: float = 0.02
     least_elsewhere: float = 0.1
     most_elsewhere: float = 10.0
-    transposed: float = 1.0
-    any_order: float = 0.25
-    ascending: float = 0.1
+    transposed: float = 0.2
+    any_order: float = 0.1
+    ascending: float = 0.05
     operands: float = 0.5
     quietest: float = 1e-5
     noisiest: float = 1e-3
