@@ -2,7 +2,8 @@
 
 For node values y >= 0, let every convex set S with cost f(S) <= T be worth y(S) < y(V) / k. The stages of a partition
 into k stages of cost at most T would be worth y(V) together: there is none, so OPT > T. The proof goes through the
-nodes as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the Lagrangian
+nodes as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the
+Lagrangian
 
     y(S) <= mu T - min over S of (mu f(S) - y(S))        for every mu >= 0
 
@@ -93,6 +94,77 @@ def propagate(problem, state, pairs, ceiling):
 
 
 @njit(cache=True, nogil=True)
+def _exclude(start, other, back_start, back, work, v, ceiling, state, wait, mark, stack):
+    """Descendants along `other` that need more work than `ceiling` together with what lies between v and them: OUT.
+
+    What lies between grows along a path, so everything behind such a node is out as well. `wait` (zeros) and `mark`
+    (minus ones) are int64 (n,) and left as found.
+    """
+    first, end = 0, 1
+    stack[0] = v
+    mark[v] = v
+    while first < end:
+        x = stack[first]
+        first += 1
+        for e in range(start[x], start[x + 1]):
+            if mark[other[e]] != v:
+                mark[other[e]] = v
+                stack[end] = other[e]
+                end += 1
+            wait[other[e]] += 1
+    # Topological order of what v reaches, ended where the ceiling is passed.
+    head, tail = 0, 1
+    order = np.empty(end, np.int64)
+    order[0] = v
+    between = np.empty(end, np.int64)
+    seen = np.full(len(state), -1, np.int64)
+    while head < tail:
+        x = order[head]
+        head += 1
+        if x != v and state[x] == FREE:
+            total, size = 0.0, 1
+            between[0] = x
+            seen[x] = x
+            while size > 0 and total <= ceiling:
+                size -= 1
+                y = between[size]
+                total += work[y]
+                for e in range(back_start[y], back_start[y + 1]):
+                    z = back[e]
+                    if mark[z] == v and seen[z] != x:
+                        seen[z] = x
+                        between[size] = z
+                        size += 1
+            if total > ceiling:
+                state[x] = OUT
+        if x != v and state[x] == OUT:
+            continue
+        for e in range(start[x], start[x + 1]):
+            wait[other[e]] -= 1
+            if wait[other[e]] == 0:
+                order[tail] = other[e]
+                tail += 1
+    for i in range(end):
+        w = stack[i]
+        # Never reached from the front: behind a node that is out.
+        if wait[w] > 0 and w != v and state[w] == FREE:
+            state[w] = OUT
+        wait[w] = 0
+        mark[w] = -1
+
+
+@njit(cache=True, nogil=True)
+def exclude_far(problem, v, ceiling, state):
+    """Mark OUT what cannot share a stage with v because the work between them passes `ceiling`."""
+    n = len(state)
+    wait, mark, stack = np.zeros(n, np.int64), np.full(n, -1, np.int64), np.empty(n, np.int64)
+    _exclude(problem.succ_start, problem.succ, problem.pred_start, problem.pred, problem.work, v, ceiling, state, wait,
+             mark, stack)
+    _exclude(problem.pred_start, problem.pred, problem.succ_start, problem.succ, problem.work, v, ceiling, state, wait,
+             mark, stack)
+
+
+@njit(cache=True, nogil=True)
 def _bound(problem, values, target, threshold, state, multiplier, mu, low, high):
     """Lower the Lagrangian bound over mu; `low` and `high` hold minimisers within and beyond the target.
 
@@ -180,6 +252,7 @@ def _search(problem, values, target, threshold, pairs, states, lows, highs, slop
             for v in range(n):
                 high[v] = state[v] != OUT
         proved, mu = _bound(problem, values, target, threshold, state, 0.0, mu, low, high)
+        slopes[size] = mu
         if not proved and problem.capacity < np.inf and _worth(problem.param, low) > problem.capacity:
             proved = _spill(problem, values, target, threshold, state, mu)
         if proved:
@@ -196,6 +269,8 @@ def _search(problem, values, target, threshold, pairs, states, lows, highs, slop
         for side in (OUT, IN):
             states[size], lows[size], highs[size], slopes[size] = state, low, high, mu
             states[size, v] = side
+            if side == IN:
+                exclude_far(problem, v, ceiling, states[size])
             size += 1
     return PROVED, 0, looked
 
@@ -252,7 +327,7 @@ def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=N
     inside, found = np.zeros(n, bool), []
     states, slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
     lows, highs = np.zeros((2, 2 * n + 2, n), bool)
-    slope = values.sum() / max(problem.work.sum(), target, 1e-9)
+    slopes[0] = values.sum() / max(problem.work.sum(), target, 1e-9)
     rest = values.sum()
     for at in range(n):
         if rest <= threshold or len(found) >= most:
@@ -260,7 +335,8 @@ def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=N
         states[0] = FREE
         states[0, order[:at]] = OUT
         states[0, order[at]] = IN
-        slopes[0], lows[0], highs[0], size = slope, False, False, 1
+        exclude_far(problem, order[at], target * (1 + MARGIN), states[0])
+        lows[0], highs[0], size = False, False, 1
         while size > 0:
             if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
                 return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
