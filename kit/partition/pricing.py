@@ -113,5 +113,6 @@ def price(problem, value, target, starts, *, steps=2000, hot=0.1, seed=0, thresh
         The sets found, and the largest worth met, above the threshold or not.
     """
     found, values = np.empty((len(starts), len(value)), bool), np.empty(len(starts))
-    kept, most = _price(problem, value, target, starts, steps, hot, np.random.default_rng(seed), threshold, found, values)
+    rng = np.random.default_rng(seed)
+    kept, most = _price(problem, value, target, starts, steps, hot, rng, threshold, found, values)
     return found[:kept], most

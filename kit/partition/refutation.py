@@ -2,8 +2,8 @@
 
 For node values y >= 0, let every convex set S with cost f(S) <= T be worth y(S) < y(V) / k. The stages of a partition
 into k stages of cost at most T would be worth y(V) together: there is none, so OPT > T. The proof goes through the
-nodes as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search the
-Lagrangian
+nodes as *anchors*: sets that hold the anchor and none of the anchors before it. At each vertex of the search
+the Lagrangian
 
     y(S) <= mu T - min over S of (mu f(S) - y(S))        for every mu >= 0
 
