@@ -1,5 +1,6 @@
 """Checkpoints of a training: written whole, checked when read, the last two kept."""
 
+import pickle
 import zipfile
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def read_tensors(file):
         if damaged:
             raise ValueError(f"{file}: damaged in {damaged}")
         return torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise ValueError(f"{file}: holds something else than tensors and plain values") from error
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
         raise ValueError(f"{file}: truncated or damaged ({error})") from error
 

@@ -242,11 +242,10 @@ def _operand_layouts(program, choices):
         holder = program.operands[slot // OPERANDS][slot % OPERANDS]
         shape = () if holder is None else program.sizes[holder]
         count = choices.count[slot]
-        for row, layout in enumerate(layouts, offset[slot]):
+        for row, (layout, times) in enumerate(zip(layouts, count, strict=True), offset[slot]):
             digits[row, :len(layout)] = np.array(layout, np.int64) + 1
             slots[row] = _slot_values(shape, layout)
-            share = count[row - offset[slot]] / count.sum()
-            operands[row] = _padding(shape, layout), np.log(count.max() / count.sum() / share), share == count.max()
+            operands[row] = _padding(shape, layout), np.log(count.max() / times), times == count.max()
     return digits, slots, operands, offset
 
 

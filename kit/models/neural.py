@@ -11,7 +11,7 @@ from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit.distinct import distinct_configs
 from kit.graphs import TileGraph
-from kit.models import losses
+from kit.models import losses, processes
 from kit.models.checkpoints import read_tensors
 from kit.models.encoding import TileConfigs, encode
 from kit.models.gbdt import sample_rows
@@ -99,7 +99,7 @@ class Neural:
             Whether the configuration enters before the nodes are read or after.
         pool : {"attention", "meanmax"}
         width : int
-            Of all embeddings, even.
+            Of all embeddings, a multiple of 8.
         rows : int
             Configurations a graph and step, drawn without replacement from its distinct ones.
         rate : float
@@ -119,7 +119,9 @@ class Neural:
         for value, known in ((objective, losses.LOSSES), (join, JOINS), (pool, POOLS)):
             if value not in known:
                 raise InputError(f"{value!r} is unknown to the networks; they take one of {', '.join(known)}")
-        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        if width % 8:
+            raise InputError(f"a width of {width} cannot be shared by two directions and four heads: use a multiple of 8")
+        device = device or processes.device()
         self.threads = threads
         with threads_of_torch(threads):
             learn = examples(train, POOL_ROWS, np.random.default_rng(seed))

@@ -16,23 +16,31 @@ def rank():
     return int(os.environ.get("RANK", "0")) if count() > 1 else 0
 
 
-def join(device="cpu"):
+def join():
     """Meet the other processes, once: gloo on the CPU, NCCL on CUDA devices. Does nothing for one process."""
     if count() == 1:
         return
+    import torch
     import torch.distributed as dist
 
     if not dist.is_initialized():
-        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo", timeout=TIMEOUT)
+        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=TIMEOUT)
 
 
-def wait(device="cpu"):
+def device():
+    """The CUDA device of this process where there is one, else the CPU."""
+    import torch
+
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu"
+
+
+def wait():
     """Return when all processes have come here."""
     if count() > 1:
-        import torch.distributed as dist
+        import torch
 
-        join(device)
-        dist.barrier()
+        join()
+        add([torch.zeros(1)])
 
 
 def add(tensors):
@@ -55,6 +63,6 @@ def first(value):
     import torch
     import torch.distributed as dist
 
-    held = torch.tensor([value], dtype=torch.float64, device="cuda" if dist.get_backend() == "nccl" else "cpu")
+    held = torch.tensor([value], dtype=torch.float64)
     dist.broadcast(held, 0)
     return float(held)

@@ -215,7 +215,7 @@ def train_network(network, learn, judge, settings, folder=None, device="cpu"):
     Layouts are judged by mean tau, tiles by the mean tile score to two places and then tau: a few kernels
     decide the third place, and tau tells more.
     """
-    processes.join(device)
+    processes.join()
     training = _Training(network, settings, device)
     writes = folder is not None and processes.rank() == 0
     state = checkpoints.read_last(folder) if folder is not None else None
