@@ -1,5 +1,7 @@
 """Training a run: which graphs, seeds and folds each ranker sees, and what is recorded of it."""
 
+import inspect
+import json
 import platform
 import shutil
 import subprocess
@@ -14,9 +16,12 @@ import numpy as np
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
+from evaluation.files import atomic
 from kit.graphs import Graphs, distinct_configs
+from kit.models import processes
 from kit.models import ranker as rankers
 
+SETTINGS_FILE, FITTED_FILE = ".run", "fitted.json"
 PACKAGES = ("numpy", "polars", "lightgbm", "torch", "scikit-learn")
 
 
@@ -93,18 +98,31 @@ def _parts(data, collection, fit, folds, seed):
 
 
 def _fit_members(model, data, collection, base, *, seeds, folds, fit, **settings):
-    """Fit and save one ranker for each seed and fold; names of their folders."""
-    cls, members = rankers.resolve(model), []
+    """Fit and save one ranker for each seed and fold that is not there yet: their folders' names, and seconds."""
+    members, seconds = [], 0.0
     seed = settings.pop("seed")
     for s in range(seed, seed + seeds):
         for suffix, train, valid in _parts(data, collection, fit, folds, s):
-            member = f"seed{s}{suffix}"
-            (base / member).mkdir(parents=True, exist_ok=True)
-            fitted = cls()
-            fitted.fit(train, valid, seed=s, folder=base / member, **settings)
-            fitted.save(base / member)
-            members.append(member)
-    return members
+            members.append(f"seed{s}{suffix}")
+            seconds += _fit_member(model, base / members[-1], train, valid, seed=s, **settings)
+    return members, seconds
+
+
+def _fit_member(model, folder, train, valid, **settings):
+    """Fit and save one ranker, unless an earlier attempt at this run has; the seconds it took."""
+    done = folder / FITTED_FILE
+    if done.exists():
+        return json.loads(done.read_text(encoding="utf-8"))["seconds"]
+    start = time.perf_counter()
+    folder.mkdir(parents=True, exist_ok=True)
+    fitted = rankers.resolve(model)()
+    fitted.fit(train, valid, folder=folder, **settings)
+    seconds = time.perf_counter() - start
+    if processes.rank() == 0:
+        fitted.save(folder)
+        with atomic(done) as out:
+            json.dump({"seconds": seconds}, out)
+    return seconds
 
 
 def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="train", minutes=None, steps=None,
@@ -116,7 +134,8 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     model : str
         Name in the registry, or ``package.module:Class``.
     data, run : str or Path
-        Data set, and the folder to write; an earlier run there is replaced once the new one begins.
+        Data set, and the folder to write; a finished run there is replaced once the new one begins, an
+        unfinished one is continued where model, data set and settings are the same.
     collections : list of str, optional
         All five by default.
     seed, seeds, folds : int
@@ -135,34 +154,52 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     dict
         The run's record, as `kit.models.ranker.read_run` gives it back.
     """
+    _check_options(model, options)
+    report = report if processes.rank() == 0 else (lambda line: None)
     identity = dataset.describe(data)
-    _clear(Path(run))
     record = {"model": model, "dataset": vars(identity), "seed": seed, "seeds": seeds, "folds": folds, "fit": fit,
-              "minutes": minutes, "steps": steps, "threads": threads, "options": options, "collections": {},
-              "skipped": {}, "versions": versions(), "commit": commit(), "command": command(), "created": now()}
+              "minutes": minutes, "steps": steps, "threads": threads, "options": options}
+    if processes.rank() == 0 and _begin(Path(run), record):
+        report(f"{run}: continuing an unfinished run with the same settings")
+    processes.wait()
+    record |= {"collections": {}, "skipped": {}, "versions": versions(), "commit": commit(), "command": command(),
+               "created": now()}
     for collection in collections or COLLECTIONS:
         reason = reason_to_skip(model, Graphs(data, collection, "train"))
         if reason:
             record["skipped"][collection] = reason
             report(f"{collection}: skipped: {reason}")
             continue
-        start = time.perf_counter()
-        members = _fit_members(model, data, collection, rankers.collection_folder(run, collection), seed=seed,
-                               seeds=seeds, folds=folds, fit=fit, steps=steps, threads=threads,
-                               minutes=minutes and minutes / (seeds * folds), **options)
-        seconds = time.perf_counter() - start
+        members, seconds = _fit_members(model, data, collection, rankers.collection_folder(run, collection), seed=seed,
+                                        seeds=seeds, folds=folds, fit=fit, steps=steps, threads=threads,
+                                        minutes=minutes and minutes / (seeds * folds), **options)
         record["collections"][collection] = {"members": members, "train_seconds": round(seconds, 3)}
         report(f"{collection}: {model} fitted in {seconds:.1f} s")
-    rankers.write_run(run, record)
+    if processes.rank() == 0:
+        rankers.write_run(run, record)
     return record
 
 
-def _clear(run):
-    """Empty the folder of an earlier run; refuse to touch a folder that is none."""
-    ours = any((run / name).exists() for name in (rankers.RUN_FILE, ".run"))
-    if run.exists() and any(run.iterdir()) and not ours:
+def _check_options(model, options):
+    """Refuse options that the ranker's `fit` does not take."""
+    parameters = inspect.signature(rankers.resolve(model).fit).parameters
+    unknown = [] if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else sorted(set(options) - set(parameters))
+    if unknown:
+        known = sorted(set(parameters) - {"self", "train", "valid", "seed", "minutes", "steps", "folder", "threads"})
+        raise InputError(f"{model} takes no {', '.join(unknown)}; its options: {', '.join(known) or 'none'}")
+
+
+def _begin(run, settings):
+    """Make or empty a run's folder; whether an unfinished run with these settings is there to continue."""
+    text = json.dumps(settings, sort_keys=True)
+    mark = run / SETTINGS_FILE
+    finished = (run / rankers.RUN_FILE).exists()
+    if not finished and mark.exists() and mark.read_text(encoding="utf-8") == text:
+        return True
+    if run.exists() and any(run.iterdir()) and not finished and not mark.exists():
         raise InputError(f"{run}: holds something that is no run; choose another --run")
     if run.exists():
         shutil.rmtree(run)
-    run.mkdir(parents=True)
-    (run / ".run").touch()
+    with atomic(mark) as out:
+        out.write(text)
+    return False

@@ -6,9 +6,10 @@ from kit.commands import common
 
 def arguments(parser):
     """Declare the verb's arguments."""
-    parser.add_argument("--model", required=True, help="heuristic, analytic, gbdt, or package.module:Class of your own")
+    parser.add_argument("--model", required=True, help="heuristic, analytic, gbdt, gru, sage, or package.module:Class of your own")
     parser.add_argument("--data", required=True, metavar="DIR")
-    parser.add_argument("--run", required=True, metavar="runs/NAME", help="folder to write; an earlier run is replaced")
+    parser.add_argument("--run", required=True, metavar="runs/NAME", help="folder to write; a finished run is replaced, "
+                        "an unfinished one with the same settings continued")
     parser.add_argument("--collection", action="append", choices=list(COLLECTIONS), metavar="C",
                         help="one of the five, repeatable (default: all)")
     parser.add_argument("--seed", type=common.non_negative, default=0)
@@ -19,15 +20,23 @@ def arguments(parser):
     budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection")
     budget.add_argument("--steps", type=common.positive, help="rounds or optimiser steps; reproducible")
     parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
-    parser.add_argument("--objective", help="ranks, lambdarank or pairwise (gbdt)")
+    parser.add_argument("--objective", help="ranks, lambdarank or pairwise (gbdt); mse, listmle, hinge or logistic (gru, sage)")
     parser.add_argument("--features", help="physical or wide (gbdt)")
+    parser.add_argument("--join", help="early or late: where the configuration enters (gru, sage)")
+    parser.add_argument("--pool", help="attention or meanmax (gru, sage)")
+    parser.add_argument("--width", type=common.positive, metavar="N", help="of all embeddings (gru, sage)")
+    parser.add_argument("--rows", type=common.positive, metavar="N", help="most configurations of a graph (gbdt), "
+                        "of a graph and step (gru, sage)")
+    parser.add_argument("--across", action="store_true", default=None,
+                        help="let configurations attend to each other (gru, sage)")
 
 
 def run(args):
     """Train."""
     from kit.runs import train
 
-    options = {key: value for key in ("objective", "features") if (value := getattr(args, key)) is not None}
+    names = ("objective", "features", "join", "pool", "width", "rows", "across")
+    options = {key: value for key in names if (value := getattr(args, key)) is not None}
     train(args.model, args.data, args.run, collections=args.collection, seed=args.seed, seeds=args.seeds,
           folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads, **options)
     print(f"run written: {args.run}\nnext: python -m kit predict --run {args.run} --data {args.data} "

@@ -14,6 +14,8 @@ RANKERS = {
     "heuristic": "kit.models.heuristic:Heuristic",
     "analytic": "kit.models.heuristic:Analytic",
     "gbdt": "kit.models.gbdt:Gbdt",
+    "gru": "kit.models.gru:Gru",
+    "sage": "kit.models.sage:Sage",
 }
 RUN_FILE = "run.json"
 
