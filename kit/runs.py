@@ -183,7 +183,8 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
 def _check_options(model, options):
     """Refuse options that the ranker's `fit` does not take."""
     parameters = inspect.signature(rankers.resolve(model).fit).parameters
-    unknown = [] if any(p.kind is p.VAR_KEYWORD for p in parameters.values()) else sorted(set(options) - set(parameters))
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    unknown = [] if takes_any else sorted(set(options) - set(parameters))
     if unknown:
         known = sorted(set(parameters) - {"self", "train", "valid", "seed", "minutes", "steps", "folder", "threads"})
         raise InputError(f"{model} takes no {', '.join(unknown)}; its options: {', '.join(known) or 'none'}")

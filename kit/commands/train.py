@@ -6,9 +6,11 @@ from kit.commands import common
 
 def arguments(parser):
     """Declare the verb's arguments."""
-    parser.add_argument("--model", required=True, help="heuristic, analytic, gbdt, gru, sage, or package.module:Class of your own")
+    parser.add_argument("--model", required=True,
+                        help="heuristic, analytic, gbdt, gru, sage, or package.module:Class of your own")
     parser.add_argument("--data", required=True, metavar="DIR")
-    parser.add_argument("--run", required=True, metavar="runs/NAME", help="folder to write; a finished run is replaced, "
+    parser.add_argument("--run", required=True, metavar="runs/NAME",
+                        help="folder to write; a finished run is replaced, "
                         "an unfinished one with the same settings continued")
     parser.add_argument("--collection", action="append", choices=list(COLLECTIONS), metavar="C",
                         help="one of the five, repeatable (default: all)")
@@ -20,7 +22,8 @@ def arguments(parser):
     budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection")
     budget.add_argument("--steps", type=common.positive, help="rounds or optimiser steps; reproducible")
     parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
-    parser.add_argument("--objective", help="ranks, lambdarank or pairwise (gbdt); mse, listmle, hinge or logistic (gru, sage)")
+    parser.add_argument("--objective",
+                        help="ranks, lambdarank or pairwise (gbdt); mse, listmle, hinge or logistic (gru, sage)")
     parser.add_argument("--features", help="physical or wide (gbdt)")
     parser.add_argument("--join", help="early or late: where the configuration enters (gru, sage)")
     parser.add_argument("--pool", help="attention or meanmax (gru, sage)")

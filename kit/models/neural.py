@@ -120,7 +120,7 @@ class Neural:
             if value not in known:
                 raise InputError(f"{value!r} is unknown to the networks; they take one of {', '.join(known)}")
         if width % 8:
-            raise InputError(f"a width of {width} cannot be shared by two directions and four heads: use a multiple of 8")
+            raise InputError(f"a width of {width} is not shared by two directions and four heads: use a multiple of 8")
         device = device or processes.device()
         self.threads = threads
         with threads_of_torch(threads):
