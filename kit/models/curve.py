@@ -45,7 +45,8 @@ def figure(rows, title=""):
             if any(row.get(name) is not None for row in rows):
                 axes.plot(step, [row.get(name) for row in rows], label=name.replace("_", " "))
         axes.set_xlabel("step")
-        axes.legend()
+        if axes.lines:
+            axes.legend()
     fig.suptitle(title)
     return fig
 

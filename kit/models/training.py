@@ -5,6 +5,7 @@ does what one that was not would have done. Graphs come in a new random order ea
 `rows` configurations are drawn without replacement from its distinct ones, however many there are.
 """
 
+import math
 import time
 from copy import deepcopy
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from kit.progress import progress
 DEFAULT_STEPS, WARM_UP, LOWEST_RATE = 600, 0.05, 0.05
 EVALUATE_EVERY, PATIENCE, CLIP, DECAY = 25, 20, 1.0, 0.01
 JUDGED_AT_ONCE = 250
+EPSILON = 1e-6  # gradients that are zero but for rounding shall move nothing
 DRAW_EVERY = 30.0  # seconds between pictures
 
 
@@ -91,7 +93,7 @@ def learning_rate(settings, done):
     """Linear warm-up, then a half cosine to a twentieth; `done` is the part of the training that lies behind."""
     if done < WARM_UP:
         return settings.rate * (done + 1e-3) / WARM_UP
-    fall = 0.5 * (1 + np.cos(np.pi * min(1.0, (done - WARM_UP) / (1 - WARM_UP))))
+    fall = 0.5 * (1 + math.cos(math.pi * min(1.0, (done - WARM_UP) / (1 - WARM_UP))))
     return settings.rate * (LOWEST_RATE + (1 - LOWEST_RATE) * fall)
 
 
@@ -100,7 +102,7 @@ class _Training:
 
     def __init__(self, network, settings, device):
         self.network, self.settings, self.device = network, settings, device
-        self.optimizer = torch.optim.AdamW(network.parameters(), lr=settings.rate, weight_decay=DECAY)
+        self.optimizer = torch.optim.AdamW(network.parameters(), lr=settings.rate, weight_decay=DECAY, eps=EPSILON)
         self.scaler = torch.amp.GradScaler("cuda", enabled=device.startswith("cuda"))
         self.step, self.seconds, self.best, self.stale = 0, 0.0, None, 0
         self.weights = None
