@@ -113,7 +113,8 @@ def solve_all(tasks, jobs=1, done=lambda outcome: None):
         return _one_by_one(tasks, done)
     outcomes, interrupted, context = {}, False, get_context("spawn")
     stop = context.Event()
-    with ProcessPoolExecutor(min(jobs, len(tasks)), context, _prepare, (stop,)) as pool:
+    with (_noting_interrupts(),  # also where the process was started with the signal ignored, as nohup does
+          ProcessPoolExecutor(min(jobs, len(tasks)), context, _prepare, (stop,)) as pool):
         waiting = {pool.submit(_worker, task): number for number, task in enumerate(tasks)}
         bar = progress(total=len(tasks), desc="partitions", unit="pair")
         while waiting:
