@@ -142,12 +142,6 @@ def graph_files(root, collection, split):
     return sorted(folder.glob("*.npz")) if folder.is_dir() else []
 
 
-def is_complete(root):
-    """Whether every split of every collection has as many files as the published data set."""
-    return all(len(graph_files(root, name, split)) == c.published[split]
-               for name, c in COLLECTIONS.items() for split in SPLITS)
-
-
 def graph_name(path):
     """A graph's name: the file name less ``.npz`` and nothing else (names carry dots)."""
     return Path(path).name.removesuffix(".npz")

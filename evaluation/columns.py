@@ -12,7 +12,7 @@ import numpy as np
 from evaluation.collections import COLLECTIONS
 
 STAGE_COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # numbers of stages that have a column; others count overall
-HIGHER, LOWER, NEITHER = "higher", "lower", ""
+HIGHER, LOWER = "higher", "lower"
 
 
 @dataclass(frozen=True)

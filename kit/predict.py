@@ -153,8 +153,7 @@ def blend(entries, out, *, force=False):
     for entry, part in zip(entries, parts, strict=True):
         if not part.select("id", "config").equals(keys):
             raise InputError(f"{entry}: ranks other configurations than {entries[0]}; write both again")
-    scaled = [part.select(_min_max().over("id"))["score"].to_numpy() for part in parts]
-    scores = keys.with_columns(pl.Series("score", np.mean(scaled, axis=0)))
+    scores = keys.with_columns(pl.Series("score", np.mean([_scaled(part) for part in parts], axis=0)))
     seconds = [c.get("train_seconds") for c in cards]
     first = cards[0]
     card = submission.card(Path(out).name, first["track"], dataset.Dataset(**first["dataset"]), first["split"], "blend",
@@ -165,7 +164,6 @@ def blend(entries, out, *, force=False):
     return submission.write_entry(out, rows_of(scores), card, scores, force)
 
 
-def _min_max():
-    score = pl.col("score")
-    spread = score.max() - score.min()
-    return pl.when(spread > 0).then((score - score.min()) / spread).otherwise(0.0).alias("score")
+def _scaled(scores):
+    """Scores of a sorted frame, scaled to 0..1 within each graph; float64, one a row."""
+    return np.concatenate([rankers.min_max(part["score"]) for _, part in scores.group_by("id", maintain_order=True)])

@@ -12,16 +12,6 @@ from tests.conftest import REPOSITORY
 HEAVY = ("torch", "lightgbm", "kaggle", "sklearn", "numba", "matplotlib")
 
 
-@pytest.mark.parametrize("package", ["kit", "evaluation"])
-def test_help_imports_nothing_heavy(package):
-    script = (f"import sys; sys.argv = ['x', '--help']\nimport runpy\n"
-              f"try: runpy.run_module('{package}', run_name='__main__')\n"
-              f"except SystemExit as end: assert end.code == 0\n"
-              f"print('heavy:', *[m for m in {HEAVY!r} if m in sys.modules])")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
-    assert done.stdout.splitlines()[-1] == "heavy:"
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_imports_nothing_heavy(verb):
     script = (f"import sys; from kit.__main__ import VERBS; from evaluation.cli import main\n"
@@ -30,12 +20,6 @@ def test_the_help_of_a_verb_imports_nothing_heavy(verb):
               f"print('heavy:', *[m for m in {HEAVY!r} if m in sys.modules])")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
     assert done.stdout.splitlines()[-1] == "heavy:"
-
-
-def test_evaluation_imports_nothing_of_the_kit():
-    for file in (REPOSITORY / "evaluation").rglob("*.py"):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            assert not line.strip().startswith(("import kit", "from kit")), f"{file}: {line}"
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["train"], ["train", "--model", "gbdt", "--data", "x", "--run", "y",

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from kit.partition.flow import FREE, IN, minimum_cut
+from kit.partition.problem import total
 
 ROUNDS = 8
 
@@ -32,7 +33,7 @@ def cheapest_stage(problem, state, limit, side):
     value = minimum_cut(problem, state, problem.work, 1.0, limit, side)
     if value >= limit or capacity == np.inf:
         return value, 0.0
-    held = _total(problem.param, side)
+    held = total(problem.param, side)
     if held <= capacity:
         return value, 0.0
     # Lines value(m) = intercept + slope * m of the two minimisers that enclose the maximum.
@@ -41,7 +42,7 @@ def cheapest_stage(problem, state, limit, side):
     top = minimum_cut(problem, state, problem.work + problem.param, 1.0, np.inf, side) - capacity
     if top > best:
         best, chosen = top, 1.0
-    slope1 = _total(problem.param, side) - capacity
+    slope1 = total(problem.param, side) - capacity
     if slope1 >= 0 or best >= limit:
         return best, chosen
     at1 = top - slope1
@@ -52,7 +53,7 @@ def cheapest_stage(problem, state, limit, side):
         value = minimum_cut(problem, state, problem.work + m * problem.param, 1.0, np.inf, side) - m * capacity
         if value > best:
             best, chosen = value, m
-        slope = _total(problem.param, side) - capacity
+        slope = total(problem.param, side) - capacity
         if best >= limit or value >= at0 + slope0 * m - 1e-12:
             break
         if slope > 0:
@@ -60,15 +61,6 @@ def cheapest_stage(problem, state, limit, side):
         else:
             slope1, at1 = slope, value - slope * m
     return best, chosen
-
-
-@njit(cache=True, nogil=True)
-def _total(values, side):
-    total = 0.0
-    for v in range(len(side)):
-        if side[v]:
-            total += values[v]
-    return total
 
 
 @njit(cache=True, nogil=True)

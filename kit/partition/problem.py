@@ -136,22 +136,39 @@ def stage_costs(problem, stages, k):
 
 
 @njit(cache=True, nogil=True)
-def set_cost(problem, inside):
-    """Cost f(S) of one set of nodes as a stage; `inside` is bool (n,). An empty set costs 0."""
+def total(values, side):
+    """Sum of `values`, float64 (n,), over the nodes where `side`, bool (n,), holds."""
+    found = 0.0
+    for v in range(len(side)):
+        if side[v]:
+            found += values[v]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def work_and_transfers(problem, inside):
+    """Work and transfers of one set of nodes, bool (n,), together; its parameters; whether it holds a node."""
     cost, held, filled = 0.0, 0.0, False
     for v in range(len(problem.work)):
         if inside[v]:
             cost += problem.work[v]
             held += problem.param[v]
             filled = True
-    if not filled:
-        return 0.0
     for j in range(len(problem.weight)):
         home = inside[problem.source[j]]
         for p in range(problem.pin_start[j], problem.pin_start[j + 1]):
             if inside[problem.pin[p]] != home:
                 cost += problem.weight[j]
                 break
+    return cost, held, filled
+
+
+@njit(cache=True, nogil=True)
+def set_cost(problem, inside):
+    """Cost f(S) of one set of nodes as a stage; `inside` is bool (n,). An empty set costs 0."""
+    cost, held, filled = work_and_transfers(problem, inside)
+    if not filled:
+        return 0.0
     return cost + max(0.0, held - problem.capacity)
 
 

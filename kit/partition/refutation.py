@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut, reach, surroundings
-from kit.partition.problem import set_cost
+from kit.partition.problem import set_cost, total, work_and_transfers
 
 MARGIN = 1e-9
 ROUNDING = 1e-13
@@ -24,28 +24,9 @@ PROVED, FOUND, LIMIT = 1, 0, -1
 
 
 @njit(cache=True, nogil=True)
-def _worth(values, side):
-    total = 0.0
-    for v in range(len(values)):
-        if side[v]:
-            total += values[v]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def _relaxed_cost(problem, side, multiplier):
     """f(S) with the overflow term replaced by its multiple, ``m (param(S) - capacity) <= overflow``."""
-    cost, held = 0.0, 0.0
-    for v in range(len(side)):
-        if side[v]:
-            cost += problem.work[v]
-            held += problem.param[v]
-    for j in range(len(problem.weight)):
-        home = side[problem.source[j]]
-        for p in range(problem.pin_start[j], problem.pin_start[j + 1]):
-            if side[problem.pin[p]] != home:
-                cost += problem.weight[j]
-                break
+    cost, held, _ = work_and_transfers(problem, side)
     if multiplier > 0:
         cost += multiplier * (held - problem.capacity)
     return cost
@@ -171,8 +152,8 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
     Returns (proved, mu): whether some mu bounds the worth by `threshold`.
     """
     side = np.empty(len(values), np.bool_)
-    low_cost, low_worth = _relaxed_cost(problem, low, multiplier), _worth(values, low)
-    high_cost, high_worth = _relaxed_cost(problem, high, multiplier), _worth(values, high)
+    low_cost, low_worth = _relaxed_cost(problem, low, multiplier), total(values, low)
+    high_cost, high_worth = _relaxed_cost(problem, high, multiplier), total(values, high)
     constant = multiplier * problem.capacity if multiplier > 0 else 0.0
     # A steep slope makes large numbers cancel: what that may lose counts against the proof.
     loss = ROUNDING * (target + abs(constant) + problem.work.sum() + multiplier * problem.param.sum()
@@ -187,7 +168,7 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
         least = minimum_cut(problem, state, mu * (problem.work + multiplier * problem.param) - values, mu, np.inf, side)
         if mu * (target + constant) - least + mu * loss <= threshold:
             return True, mu
-        cost, worth = _relaxed_cost(problem, side, multiplier), _worth(values, side)
+        cost, worth = _relaxed_cost(problem, side, multiplier), total(values, side)
         if cost <= target:
             if step > 0 and worth - mu * cost <= low_worth - mu * low_cost + 1e-9:
                 break
@@ -253,11 +234,11 @@ def _search(problem, values, target, threshold, pairs, states, lows, highs, slop
                 high[v] = state[v] != OUT
         proved, mu = _bound(problem, values, target, threshold, state, 0.0, mu, low, high)
         slopes[size] = mu
-        if not proved and problem.capacity < np.inf and _worth(problem.param, low) > problem.capacity:
+        if not proved and problem.capacity < np.inf and total(problem.param, low) > problem.capacity:
             proved = _spill(problem, values, target, threshold, state, mu)
         if proved:
             continue
-        if _worth(values, low) > threshold and set_cost(problem, low) <= target and is_convex(problem, low):
+        if total(values, low) > threshold and set_cost(problem, low) <= target and is_convex(problem, low):
             found[:] = low
             return FOUND, size, looked
         v = _branch_node(values, state, low, high)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-HEAVY = ("torch", "lightgbm", "kaggle", "scipy", "polars", "numba")
+HEAVY = ("torch", "lightgbm", "kaggle", "scipy", "polars", "numba", "sklearn", "matplotlib")
 
 
 def test_evaluation_imports_nothing_of_kit():
