@@ -67,7 +67,7 @@ def _stamp(base, files):
     return digest.hexdigest()
 
 
-def _checksum(file):
+def checksum(file):
     """CRCs of a zip file's members, or SHA-256 of any other file, as text."""
     if file.suffix != ".npz":
         return sha256(file)
@@ -83,13 +83,22 @@ def fingerprint(base, files):
     digest = hashlib.sha256()
     for file in files:
         name = file.relative_to(base).as_posix()
-        digest.update(f"{name}\0{file.stat().st_size}\0{_checksum(file)}\n".encode())
+        digest.update(f"{name}\0{file.stat().st_size}\0{checksum(file)}\n".encode())
     return digest.hexdigest()
 
 
+def cache_folder():
+    """The kit's folder in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fast-or-slow-kit"
+
+
+def is_writable(folder):
+    """Whether a folder's owner lets anybody write there; root may write anywhere, and respects what the owner said."""
+    return bool(folder.stat().st_mode & 0o222) and os.access(folder, os.W_OK)
+
+
 def _cache_file(folder):
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fast-or-slow-kit" / "datasets"
-    return cache / (hashlib.sha256(str(folder).encode()).hexdigest()[:24] + ".json")
+    return cache_folder() / "datasets" / (hashlib.sha256(str(folder).encode()).hexdigest()[:24] + ".json")
 
 
 def _read(file):
@@ -104,8 +113,7 @@ def _read(file):
 
 def _keep(folder, record):
     """Write the record at the data set's root, or in the user's cache where that cannot be written."""
-    writable = folder.stat().st_mode & 0o222  # root may write anywhere: respect what the owner said
-    for file in (folder / FILE, _cache_file(folder)) if writable else (_cache_file(folder),):
+    for file in (folder / FILE, _cache_file(folder)) if is_writable(folder) else (_cache_file(folder),):
         try:
             with atomic(file) as out:
                 json.dump(record, out, indent=1)

@@ -9,6 +9,7 @@ VERBS = {
     "sample": ("kit.commands.sample", "write the embedded, simulated data set"),
     "download": ("kit.commands.download", "fetch the real data from Kaggle, resumable and verified"),
     "inspect": ("kit.commands.inspect", "what a data set, an npz file, a run or an instance holds"),
+    "store": ("kit.commands.store", "pack a data set once, for training and prediction in little memory"),
     "train": ("kit.commands.train", "fit a ranker per collection and keep it as a run"),
     "predict": ("kit.commands.predict", "rank a split with a run and write a submission"),
     "blend": ("kit.commands.blend", "average the scores of several submissions"),

@@ -1,4 +1,4 @@
-"""Duplicate configurations of a graph."""
+"""Duplicate configurations of a graph, and their runtimes."""
 
 from dataclasses import dataclass
 
@@ -30,6 +30,7 @@ def distinct_configs(graph):
     Parameters
     ----------
     graph : TileGraph or LayoutGraph
+        What it already knows (``distinct``, from a store) is given back.
 
     Returns
     -------
@@ -40,7 +41,43 @@ def distinct_configs(graph):
     Time and memory are linear in the number of digits (the hashes, eight bytes a row, are sorted).
     Rows whose hashes agree and whose values do not are told apart by an exact comparison.
     """
-    rows = np.ascontiguousarray(graph.config_rows)
+    known = getattr(graph, "distinct", None)
+    return distinct_rows(graph.config_rows) if known is None else known
+
+
+def runtimes(graph):
+    """Runtimes to rank by, float64, shape (c,): nanoseconds, for tiles as a multiple of the normalizer."""
+    runtime = graph.config_runtime.astype(np.float64)
+    normalizers = getattr(graph, "config_runtime_normalizers", None)
+    return runtime if normalizers is None else runtime / normalizers
+
+
+def merged_runtimes(graph):
+    """Runtimes of the distinct configurations, of the copies of each together.
+
+    Parameters
+    ----------
+    graph : TileGraph or LayoutGraph
+        With runtimes; what a store knows is given back.
+
+    Returns
+    -------
+    median, spread : float64 arrays, shape (d,)
+        In the units of `runtimes`; the spread is the largest less the smallest.
+    """
+    known = getattr(graph, "stored", None)
+    if known is not None:
+        return known.median, known.spread
+    distinct, runtime = distinct_configs(graph), runtimes(graph)
+    runtime = runtime[np.lexsort((runtime, distinct.inverse))]
+    start = np.cumsum(distinct.count) - distinct.count
+    low, high = start + (distinct.count - 1) // 2, start + distinct.count // 2
+    return (runtime[low] + runtime[high]) / 2, runtime[start + distinct.count - 1] - runtime[start]
+
+
+def distinct_rows(rows):
+    """`distinct_configs` of a matrix with a row for each configuration."""
+    rows = np.ascontiguousarray(rows)
     keys = _row_hashes(rows)
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if not _confirmed(rows, first[inverse]):

@@ -14,9 +14,10 @@ import numpy as np
 from evaluation.collections import collection_of, find_root, graph_files, graph_id, graph_name
 from evaluation.errors import InputError
 from kit.distinct import Distinct, distinct_configs
-from kit.npz import read_layout_digits, read_member
+from kit.npz import is_fortran, read_layout_digits, read_member, stream_layout_digits
 
-__all__ = ["Distinct", "Graph", "Graphs", "LayoutGraph", "TileGraph", "distinct_configs", "read_graph"]
+__all__ = ["Distinct", "Graph", "Graphs", "LayoutGraph", "PackedLayoutGraph", "TileGraph", "distinct_configs",
+           "read_graph"]
 
 NODE_FEATURES, TILE_FEATURES, LAYOUT_SLOTS = 140, 24, 18
 
@@ -36,6 +37,8 @@ class Graph:
         Rows ``[u, v]``: u consumes the output of v.
     config_runtime : int64 array, shape (c,), or None
         Nanoseconds; None where the runtimes are withheld (test files).
+    stored : kit.features.store.graph.Stored or None
+        What a store keeps of this graph besides its arrays.
     """
 
     id: str
@@ -44,11 +47,17 @@ class Graph:
     node_opcode: np.ndarray = field(repr=False)
     edge_index: np.ndarray = field(repr=False)
     config_runtime: np.ndarray | None = field(repr=False)
+    stored: object = field(repr=False, default=None, kw_only=True)
 
     @property
     def nodes(self):
         """Number of nodes."""
         return len(self.node_opcode)
+
+    @property
+    def distinct(self):
+        """The distinct configurations where a store knows them, else None: see `distinct_configs`."""
+        return None if self.stored is None else self.stored.distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +114,51 @@ class LayoutGraph(Graph):
         """The configurations as one row each, shape (c, nc * 18)."""
         return self.node_config_feat.reshape(self.configs, -1)
 
+    @property
+    def packed(self):
+        """The configurations packed, made anew at every access."""
+        from kit.features.packed import pack
 
-def read_graph(path, collection=None):
+        return pack(self.node_config_feat)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedLayoutGraph(Graph):
+    """A layout graph whose configurations are kept packed: the same attributes, a fraction of the memory.
+
+    Attributes
+    ----------
+    node_config_ids, node_splits : arrays
+        As of `LayoutGraph`.
+    packed : kit.features.packed.Packed
+    """
+
+    node_config_ids: np.ndarray = field(repr=False)
+    packed: object = field(repr=False)
+    node_splits: np.ndarray = field(repr=False)
+
+    @property
+    def configs(self):
+        """Number of configurations."""
+        return self.packed.configs
+
+    @property
+    def distinct(self):
+        """The distinct configurations."""
+        return self.packed.distinct
+
+    @property
+    def node_config_feat(self):
+        """All layout digits, rebuilt at every access: int8, shape (c, nc, 18)."""
+        return self.packed.digits(self.packed.inverse)
+
+    @property
+    def config_rows(self):
+        """The configurations as one row each, rebuilt at every access: shape (c, nc * 18)."""
+        return self.node_config_feat.reshape(self.configs, -1)
+
+
+def read_graph(path, collection=None, packed=False):
     """Read and check one npz file.
 
     Parameters
@@ -114,10 +166,12 @@ def read_graph(path, collection=None):
     path : str or Path
     collection : str, optional
         Key of `evaluation.collections.COLLECTIONS`; by default what the file's folder says.
+    packed : bool
+        Pack layout configurations while they are inflated.
 
     Returns
     -------
-    TileGraph or LayoutGraph
+    TileGraph, LayoutGraph or PackedLayoutGraph
         By the members that the file holds. Arrays are read-only.
 
     Raises
@@ -135,7 +189,7 @@ def read_graph(path, collection=None):
     collection = collection or collection_of(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            return _assemble(_Members(path, archive), collection)
+            return _assemble(_Members(path, archive), collection, packed)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except zipfile.BadZipFile as error:
@@ -201,7 +255,7 @@ def _place(index):
     return "[" + ", ".join(map(str, map(int, index))) + "]"
 
 
-def _assemble(members, collection):
+def _assemble(members, collection, packed):
     """All members to a graph of the right kind."""
     name = graph_id(collection, members.path) if collection else graph_name(members.path)
     opcode = members.integers("node_opcode", (None,), 0, 255).astype(np.uint8)
@@ -213,8 +267,9 @@ def _assemble(members, collection):
         "node_feat": members.finite("node_feat", (n, NODE_FEATURES)),
         "edge_index": members.integers("edge_index", (None, 2), 0, n - 1),
     }
-    build = _layout if "node_config_feat" in members.names else _tile
-    return _frozen(build(members, common, n))
+    if "node_config_feat" in members.names:
+        return _frozen(_layout(members, common, n, packed))
+    return _frozen(_tile(members, common, n))
 
 
 def _tile(members, common, n):
@@ -227,14 +282,35 @@ def _tile(members, common, n):
                      config_runtime_normalizers=None if runtime is None else normalizers)
 
 
-def _layout(members, common, n):
+def _layout(members, common, n, packed):
     ids = members.integers("node_config_ids", (None,), 0, n - 1)
     if len(np.unique(ids)) != len(ids):
         members.fail("node_config_ids", "a node is listed twice")
-    digits = read_layout_digits(members.archive, len(ids), LAYOUT_SLOTS, members.fail)
     splits = members.integers("node_splits", None, 0, n).reshape(-1)  # (1, s) in the files
-    return LayoutGraph(**common, node_config_ids=ids, node_config_feat=digits, node_splits=splits,
+    common |= {"node_config_ids": ids, "node_splits": splits}
+    if packed:
+        found = _packed(members, len(ids))
+        return PackedLayoutGraph(**common, packed=found,
+                                 config_runtime=_runtimes(members, "config_runtime", found.configs))
+    digits = read_layout_digits(members.archive, len(ids), LAYOUT_SLOTS, members.fail)
+    return LayoutGraph(**common, node_config_feat=digits,
                        config_runtime=_runtimes(members, "config_runtime", len(digits)))
+
+
+def _packed(members, nodes):
+    """The layout configurations, packed as they come; those in Fortran order are read first."""
+    from kit.features.packed import Packer, pack
+
+    if is_fortran(members.archive, "node_config_feat", members.fail):
+        return pack(read_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail))
+    packer = None
+
+    def start(shape):
+        nonlocal packer
+        packer = Packer(shape)
+
+    stream_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail, start, lambda block: packer.take(block))
+    return packer.packed()
 
 
 def _runtimes(members, member, configs):
@@ -256,7 +332,7 @@ def _frozen(graph):
 
 
 class Graphs(Sequence):
-    """The graphs of one split of one collection, read one at a time when asked for.
+    """The graphs of one split of one collection, read one at a time when asked for: from a store where there is one.
 
     Parameters
     ----------
@@ -271,17 +347,21 @@ class Graphs(Sequence):
     files : list of Path
     ids : list of str
         Full IDs, in the order of `files`; no array is read for them.
+    store : kit.features.store.Store or None
     """
 
     def __init__(self, data, collection, split):
-        self.collection = collection
-        self.files = graph_files(find_root(data), collection, split)
+        from kit.features import store
+
+        root = find_root(data)
+        self.collection, self.files = collection, graph_files(root, collection, split)
+        self.store = store.find(root)
 
     @classmethod
-    def of(cls, files, collection):
+    def of(cls, files, collection, store=None):
         """The graphs of given files."""
         graphs = cls.__new__(cls)
-        graphs.collection, graphs.files = collection, list(files)
+        graphs.collection, graphs.files, graphs.store = collection, list(files), store
         return graphs
 
     @property
@@ -294,5 +374,7 @@ class Graphs(Sequence):
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return Graphs.of(self.files[index], self.collection)
+            return Graphs.of(self.files[index], self.collection, self.store)
+        if self.store is not None:
+            return self.store.read(self.files[index], self.collection)
         return read_graph(self.files[index], self.collection)

@@ -55,6 +55,14 @@ def read_member(archive, member, fail):
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
+def is_fortran(archive, member, fail):
+    """Whether a member's numbers lie in Fortran order."""
+    if f"{member}.npy" not in archive.namelist():
+        return False
+    with archive.open(f"{member}.npy") as file:
+        return _header(file, member, fail)[1]
+
+
 def read_layout_digits(archive, nodes, slots, fail):
     """Stream ``node_config_feat`` to int8, checking that every value is a whole number from -1 to 5.
 
@@ -70,6 +78,41 @@ def read_layout_digits(archive, nodes, slots, fail):
     int8 array, shape (c, nodes, slots)
         C-contiguous, c at least 1.
     """
+    digits, filled = None, 0
+
+    def start(shape):
+        nonlocal digits
+        digits = np.empty(int(np.prod(shape)), np.int8)
+
+    def take(block):
+        nonlocal filled
+        digits[filled:filled + block.size] = block
+        filled += block.size
+
+    shape, fortran = stream_layout_digits(archive, nodes, slots, fail, start, take)
+    return np.ascontiguousarray(digits.reshape(shape, order="F" if fortran else "C"))
+
+
+def stream_layout_digits(archive, nodes, slots, fail, start, take):
+    """Stream ``node_config_feat`` as int8, some hundred kilobytes at a time, checked as in `read_layout_digits`.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+    nodes, slots : int
+    fail : callable (member, found, fix)
+    start : callable (shape)
+        Called once, before the first block.
+    take : callable (block)
+        Gets an int8 array of one dimension for each block, of whole configurations where they lie one after the
+        other; it is overwritten afterwards.
+
+    Returns
+    -------
+    shape : tuple of int
+    fortran : bool
+        Whether the numbers come in Fortran order.
+    """
     member = "node_config_feat"
     with archive.open(f"{member}.npy") as file:
         shape, fortran, dtype = _checked_header(archive, member, file, fail)
@@ -79,24 +122,26 @@ def read_layout_digits(archive, nodes, slots, fail):
             fail(member, "zero configurations", "at least one is needed")
         if dtype.kind not in "fiu":
             fail(member, f"type {dtype}, not a number")
-        digits = np.empty(int(np.prod(shape)), np.int8)
-        _stream(file, dtype, digits, lambda at, value: fail(
+        start(shape)
+        _stream(file, dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
             member, f"{value} at element {at}, where a layout digit is a whole number from -1 to 5"))
-    return np.ascontiguousarray(digits.reshape(shape, order="F" if fortran else "C"))
+    return shape, fortran
 
 
-def _stream(file, dtype, digits, wrong):
-    """Inflate block by block into `digits`; `wrong(position, value)` raises at the first bad value."""
-    narrow = _compiled_narrow() if digits.size * dtype.itemsize >= COMPILED_FROM else _narrow
-    step = max(1, BLOCK // dtype.itemsize)
-    for start in range(0, digits.size, step):
-        out = digits[start:start + step]
+def _stream(file, dtype, size, row, take, wrong):
+    """Inflate blocks of whole rows and pass them on as int8; `wrong(position, value)` raises at the first bad value."""
+    narrow = _compiled_narrow() if size * dtype.itemsize >= COMPILED_FROM else _narrow
+    step = row * max(1, BLOCK // (row * dtype.itemsize)) if row else 1
+    buffer = np.empty(step, np.int8)
+    for start in range(0, size, step):
+        out = buffer[:min(step, size - start)]
         block = np.frombuffer(file.read(out.size * dtype.itemsize), dtype=dtype)
         if block.size != out.size:
             raise EOFError("the member ends early")
         bad = narrow(block if dtype.isnative else block.astype(dtype.newbyteorder("=")), out)
         if bad >= 0:
             wrong(start + bad, block[bad])
+        take(out)
     file.read(1)  # the end of the member, where zipfile compares its checksum
 
 
@@ -114,7 +159,7 @@ def _compiled_narrow():
     return narrow
 
 
-def write(path, arrays):
+def write(path, arrays, plain=(), comment="", level=None):
     """Write an npz file whose bytes depend on the arrays alone (no times, members in the given order).
 
     Parameters
@@ -123,18 +168,61 @@ def write(path, arrays):
     arrays : dict of str to ndarray or (shape, dtype, iterable of ndarray)
         The second form is written as it is iterated, so that no large array need stand in memory; its
         pieces are rows in C order.
+    plain : collection of str
+        Members that are not deflated, so that `mapped` can map them.
+    comment : str
+        Kept with the archive.
+    level : int, optional
+        Of deflating, 1 (fast) to 9 (small).
     """
-    with atomic(path, "wb") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with atomic(path, "wb") as out, zipfile.ZipFile(
+            out, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+        archive.comment = comment.encode()
         for name, value in arrays.items():
             shape, dtype, pieces = value if isinstance(value, tuple) else (value.shape, value.dtype, [value])
             info = zipfile.ZipInfo(f"{name}.npy", EPOCH)
-            info.compress_type = zipfile.ZIP_DEFLATED
+            info.compress_type = zipfile.ZIP_STORED if name in plain else zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            with archive.open(info, "w", force_zip64=True) as member:
+            at_level = level is not None and name not in plain  # a level is taken with a name, not with a ZipInfo
+            with archive.open(info.filename if at_level else info, "w", force_zip64=True) as member:
                 npy.write_array_header_1_0(member, {"shape": tuple(shape), "fortran_order": False,
                                                     "descr": npy.dtype_to_descr(np.dtype(dtype))})
                 for piece in pieces:
                     _write_piece(member, np.ascontiguousarray(piece, dtype=dtype))
+
+
+def mapped(archive, member):
+    """Map a member that was written plain: nothing is read before it is looked at.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+        Of a file that `write` made.
+    member : str
+
+    Returns
+    -------
+    ndarray
+        Read-only; it may lie at any address, so look only at bytes or copy what you take.
+    """
+    info = archive.getinfo(f"{member}.npy")
+    with archive.open(info) as file:
+        shape, _, dtype = _header(file, member, damaged)
+        header = file.tell()
+    if not np.prod(shape):
+        return np.zeros(shape, dtype)
+    archive.fp.seek(info.header_offset + _NAME_LENGTH)
+    name, extra = np.frombuffer(archive.fp.read(4), "<u2").tolist()
+    start = info.header_offset + _LOCAL_HEADER + name + extra + header
+    return np.memmap(archive.filename, dtype, "r", start, tuple(shape))
+
+
+_LOCAL_HEADER, _NAME_LENGTH = 30, 26  # bytes of a zip file's header before a member, and where its lengths stand
+
+
+def damaged(member, found, fix="make the file again"):
+    """The `fail` of files that the kit itself made: raise a `ValueError`."""
+    raise ValueError(f"{member}: {found}; {fix}")
 
 
 def _write_piece(member, piece):

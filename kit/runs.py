@@ -84,17 +84,17 @@ def reason_to_skip(model, graphs):
 
 def _parts(data, collection, fit, folds, seed):
     """(name, train, valid) for each fold; one where there are none."""
-    root = find_root(data)
+    root, store = find_root(data), Graphs(data, collection, "train").store
     files = {split: graph_files(root, collection, split) for split in SPLITS[:2]}
     pool = files["train"] + (files["valid"] if fit == "train+valid" else [])
     if folds < 2:
         held_out = files["valid"] if fit == "train" else []
-        return [("", Graphs.of(pool, collection), Graphs.of(held_out, collection))]
+        return [("", Graphs.of(pool, collection, store), Graphs.of(held_out, collection, store))]
     if folds > len(pool):
         raise InputError(f"{collection}: {folds} folds of {len(pool)} graphs: use at most --folds {len(pool)}")
     part = np.random.default_rng(seed).permutation(len(pool)) % folds
-    return [(f"-fold{k}", *(Graphs.of([f for f, p in zip(pool, part, strict=True) if (p == k) == held], collection)
-                            for held in (False, True))) for k in range(folds)]
+    return [(f"-fold{k}", *(Graphs.of([f for f, p in zip(pool, part, strict=True) if (p == k) == held], collection,
+                                     store) for held in (False, True))) for k in range(folds)]
 
 
 def _fit_members(model, data, collection, base, *, seeds, folds, fit, **settings):

@@ -11,8 +11,9 @@ from evaluation.collections import COLLECTIONS
 from evaluation.errors import InputError
 from evaluation.metrics import kendall_tau, listed_ranks, top_k_error
 from evaluation.report import number, percent, table
-from kit.graphs import Graphs, TileGraph, distinct_configs
-from kit.models.gbdt import feature_module, runtimes
+from kit.distinct import distinct_configs, runtimes
+from kit.graphs import Graphs, TileGraph
+from kit.models.gbdt import feature_module
 from kit.models.heuristic import Heuristic
 from kit.models.ranker import resolve
 from kit.progress import progress
@@ -132,7 +133,7 @@ def shuffled(graph, seed):
     """A kernel with its configurations in another order."""
     order = np.random.default_rng(seed).permutation(graph.configs)
     members = ("config_feat", "config_runtime", "config_runtime_normalizers")
-    return replace(graph, **{name: getattr(graph, name)[order] for name in members})
+    return replace(graph, stored=None, **{name: getattr(graph, name)[order] for name in members})
 
 
 class _Samples:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 
 
@@ -31,3 +32,14 @@ def _number(kind, allowed, wanted):
 positive = _number(int, lambda n: n > 0, "a whole number above 0")
 non_negative = _number(int, lambda n: n >= 0, "a whole number from 0")
 positive_number = _number(float, lambda x: 0 < x < float("inf"), "a number above 0")
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+
+def memory(text):
+    """Bytes of an amount such as ``8GB``, ``512MiB`` or ``2000000000``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?", text.strip().upper())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match and match[2] in _UNITS else 0
+    if size <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no amount of memory; write for example 8GB or 512MiB")
+    return size

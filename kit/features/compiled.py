@@ -1,56 +1,78 @@
-"""Kernels of the feature tables, compiled with numba when first used."""
+"""Kernels that pack layout configurations, compiled with numba when first used."""
 
 import numba
 import numpy as np
 
-CODES = 1 << 18  # six digits of three bits
+DIGITS_OF_NODE = 18
 
 
-def number_layouts(config):
-    """Number the layouts of every slot in order of first occurrence.
+@numba.njit(cache=True, nogil=True)
+def code_layouts(block, codes, place, node, key, code, sizes, used):
+    """Number the layouts that each node takes, in order of first occurrence.
 
     Parameters
     ----------
-    config : int8 array, shape (c, nodes, 18), C-contiguous
-        Digits -1..5; each node has three slots of six.
+    block : int8 array, shape (r, nodes, 18), C-contiguous
+        Digits -1..5.
+    codes : int32 array, shape (r, nodes)
+        Filled in: the number of each configuration's layout among its node's.
+    place : int32 array, shape (t,)
+        Hash table with open addressing: entries, or -1; t is a power of two.
+    node, key, code : arrays, shape (t // 2,)
+        Of each entry: its node (int32), its digits as `pack_key` packs them (uint64), its number (int32).
+    sizes : int32 array, shape (nodes,)
+        How many layouts of each node have been met.
+    used : int
+        Entries that are taken.
 
     Returns
     -------
-    codes : list of int32 array
-        For each slot its distinct layouts, digit d at place p as ``(d + 1) << 3 p``.
-    index : uint16 array, shape (slots, c)
-        Which of them each configuration takes; six digits have 1,957 valid layouts at most.
+    rows, used : int
+        Rows that were coded, fewer than r where the table is full, and entries taken now.
     """
-    configs, nodes = config.shape[:2]
-    index = np.empty((nodes * 3, configs), np.uint16)
-    packed = np.empty((nodes * 3, configs), np.int32)
-    _pack(config.reshape(configs, nodes * 3, 6), packed)
-    lookup = np.full(CODES, -1, np.int32)
-    return [_number(packed[slot], lookup, index[slot]) for slot in range(nodes * 3)], index
+    rows, nodes = block.shape[0], block.shape[1]
+    mask = np.uint64(len(place) - 1)
+    latest = np.zeros(nodes, np.uint64)
+    for r in range(rows):
+        for n in range(nodes):
+            packed = _pack(block, r, n)
+            if r and packed == latest[n]:
+                codes[r, n] = codes[r - 1, n]
+                continue
+            at = _hash(packed, n) & mask
+            while place[at] >= 0 and (key[place[at]] != packed or node[place[at]] != n):
+                at = (at + np.uint64(1)) & mask
+            if place[at] < 0:
+                if used == len(key):
+                    return r, used
+                place[at], node[used], key[used], code[used] = used, n, packed, sizes[n]
+                sizes[n] += 1
+                used += 1
+            codes[r, n] = code[place[at]]
+            latest[n] = packed
+    return rows, used
 
 
 @numba.njit(cache=True, nogil=True)
-def _pack(config, packed):
-    for c in range(config.shape[0]):
-        for slot in range(config.shape[1]):
-            code = 0
-            for place in range(6):
-                code |= (np.int32(config[c, slot, place]) + 1) << 3 * place
-            packed[slot, c] = code
+def fill_table(place, node, key, used):
+    """Enter the first `used` entries into an empty table that has room for them."""
+    mask = np.uint64(len(place) - 1)
+    for entry in range(used):
+        at = _hash(key[entry], node[entry]) & mask
+        while place[at] >= 0:
+            at = (at + np.uint64(1)) & mask
+        place[at] = entry
 
 
-@numba.njit(cache=True, nogil=True)
-def _number(packed, lookup, index):
-    """Number one slot's codes; `lookup` is all -1 before and after."""
-    found = np.empty(len(packed), np.int32)
-    size = 0
-    for c in range(len(packed)):
-        code = packed[c]
-        if lookup[code] < 0:
-            lookup[code] = size
-            found[size] = code
-            size += 1
-        index[c] = lookup[code]
-    for k in range(size):
-        lookup[found[k]] = -1
-    return found[:size].copy()
+@numba.njit(inline="always")
+def _pack(block, r, n):
+    packed = np.uint64(0)
+    for i in range(DIGITS_OF_NODE):
+        packed |= np.uint64(block[r, n, i] + 1) << np.uint64(3 * i)
+    return packed
+
+
+@numba.njit(inline="always")
+def _hash(packed, n):
+    mixed = (packed + np.uint64(n) * np.uint64(0xD1B54A32D192ED03)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed >> np.uint64(36)

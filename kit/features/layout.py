@@ -4,9 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from kit.features.choices import find_choices
 from kit.features.program import KINDS, OPERAND_NAMES, Program, rarity, unusual
-from kit.graphs import distinct_configs
 
 # +1: larger means slower, -1: larger means faster. What holds on a TPU whatever the program.
 PHYSICAL = {
@@ -53,24 +51,35 @@ def table(graph, feature_set="physical"):
     (`kit.features.choices`). Ranks, usual layouts and counts are over the graph's configurations: they need
     no runtime, but they need all the configurations at once.
     """
-    program, choices = Program(graph), find_choices(graph.node_config_feat)
+    packed = graph.packed
+    return _table(graph, packed, feature_set)[packed.inverse].with_columns(config=np.arange(graph.configs))
+
+
+def distinct_table(graph, feature_set="physical"):
+    """The rows of `table` for the distinct configurations; ``config`` is where each occurs first."""
+    return _table(graph, graph.packed, feature_set)
+
+
+def _table(graph, packed, feature_set):
+    program, choices = Program(graph), packed.choices()
     found = _physical(program, choices)
     if feature_set == "wide":
-        found |= _wide(program, choices, graph)
-    return pl.DataFrame({"graph_id": np.full(graph.configs, graph.id), "config": np.arange(graph.configs),
+        found |= _wide(program, choices, packed.distinct)
+    first = packed.distinct.first
+    return pl.DataFrame({"graph_id": np.full(len(first), graph.id), "config": first,
                          **{name: found[name].astype(np.float32) for name in columns(feature_set)}})
 
 
 def padded_output_bytes(graph):
     """Bytes of the configurable nodes' outputs in tiles of 8 x 128: float64, shape (c,), whole numbers."""
-    program, choices = Program(graph), find_choices(graph.node_config_feat)
-    return program.summed(choices, 0, program.output_bytes)
+    program, packed = Program(graph), graph.packed
+    return program.summed(packed.choices(), 0, program.output_bytes)[packed.inverse]
 
 
 def padded_arithmetic(graph):
     """Multiply-accumulates of the configurable nodes times the padding of their outputs: float64, shape (c,)."""
-    program, choices = Program(graph), find_choices(graph.node_config_feat)
-    return program.summed(choices, 0, program.padded_work)
+    program, packed = Program(graph), graph.packed
+    return program.summed(packed.choices(), 0, program.padded_work)[packed.inverse]
 
 
 def excess(amount):
@@ -98,7 +107,7 @@ def _physical(program, choices):
     }
 
 
-def _wide(program, choices, graph):
+def _wide(program, choices, distinct):
     output = program.summed(choices, 0, program.output_bytes)
     found = {"output_padding": excess(output), "output_padding_rank": scaled_rank(output)}
     for k, kind in enumerate(KINDS):
@@ -114,7 +123,6 @@ def _wide(program, choices, graph):
         count, size = program.copies(chained)
         found[f"{prefix}copies"] = program.paired(choices, count)
         found[f"{prefix}copied_bytes"] = np.log1p(program.paired(choices, size))
-    distinct = distinct_configs(graph)
-    found["occurrences"] = np.log(distinct.count[distinct.inverse])
+    found["occurrences"] = np.log(distinct.count)
     constants = zip(PROGRAM, program.aggregates(), strict=True)
-    return found | {name: np.full(graph.configs, value) for name, value in constants}
+    return found | {name: np.full(len(distinct.count), value) for name, value in constants}

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
+from kit.distinct import distinct_configs
 from kit.features.kernel import OPCODE_GROUPS, Kernel
 
 # +1: larger means slower, -1: larger means faster, 0: it depends.
@@ -54,6 +55,11 @@ def table(graph, feature_set="physical"):
         found |= _wide(kernel)
     return pl.DataFrame({"graph_id": np.full(graph.configs, graph.id), "config": np.arange(graph.configs),
                          **{name: found[name].astype(np.float32) for name in columns(feature_set)}})
+
+
+def distinct_table(graph, feature_set="physical"):
+    """The rows of `table` for the distinct configurations; ``config`` is where each occurs first."""
+    return table(graph, feature_set)[distinct_configs(graph).first]
 
 
 def modelled_time(graph):

@@ -2,6 +2,7 @@
 
 import json
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from scipy.stats import rankdata
 
 from evaluation.errors import InputError
 from evaluation.files import atomic
-from kit.graphs import TileGraph, distinct_configs
+from kit.distinct import distinct_configs, merged_runtimes
+from kit.graphs import TileGraph
 
 OBJECTIVES = ("ranks", "lambdarank", "pairwise")
 FEATURE_SETS = ("physical", "wide")
@@ -47,12 +49,6 @@ def feature_module(graph):
     return tile if isinstance(graph, TileGraph) else layout
 
 
-def runtimes(graph):
-    """Runtimes to rank by, float64: nanoseconds, for tiles as a multiple of the normalizer."""
-    runtime = graph.config_runtime.astype(np.float64)
-    return runtime / graph.config_runtime_normalizers if isinstance(graph, TileGraph) else runtime
-
-
 def sample_rows(graph, rows, rng):
     """Choose the configurations to learn from.
 
@@ -72,28 +68,42 @@ def sample_rows(graph, rows, rng):
         Rows of the graph, increasing.
     runtime : float64 array, shape (r,)
     """
-    distinct, runtime = distinct_configs(graph), runtimes(graph)
-    order = np.lexsort((runtime, distinct.inverse))
-    ends = np.cumsum(distinct.count)
-    low, high = ends - distinct.count + (distinct.count - 1) // 2, ends - distinct.count + distinct.count // 2
-    median = (runtime[order[low]] + runtime[order[high]]) / 2
-    picked = np.arange(len(median))
-    if len(median) > rows:
-        edges = np.arange(rows + 1) * len(median) // rows
-        picked = np.sort(np.argsort(median, kind="stable")[rng.integers(edges[:-1], edges[1:])])
-    return distinct.first[picked], median[picked]
+    median, _ = merged_runtimes(graph)
+    picked = stratified(median, rows, rng)
+    return distinct_configs(graph).first[picked], median[picked]
 
 
-def tables(graphs, feature_set, rows, rng):
+def stratified(runtime, rows, rng):
+    """At most `rows` places in `runtime`, one from each of as many equal strata of its order; int64, increasing."""
+    if len(runtime) <= rows:
+        return np.arange(len(runtime))
+    edges = np.arange(rows + 1) * len(runtime) // rows
+    return np.sort(np.argsort(runtime, kind="stable")[rng.integers(edges[:-1], edges[1:])])
+
+
+def generator(graph_id, seed):
+    """The generator that a graph's rows are drawn with: its own, whatever the other graphs are."""
+    return np.random.default_rng([seed, zlib.crc32(graph_id.encode())])
+
+
+def distinct_features(graph, feature_set):
+    """Features of the distinct configurations: float32, shape (d, columns); from the store where it has them."""
+    frame = None if graph.stored is None else graph.stored.features(feature_set)
+    if frame is None:
+        frame = feature_module(graph).distinct_table(graph, feature_set)
+    return frame.drop("graph_id", "config").to_numpy().astype(np.float32, copy=False)
+
+
+def tables(graphs, feature_set, rows, seed):
     """Feature tables of the graphs that have something to rank."""
     found = []
     for graph in graphs:
         if graph.config_runtime is None:
             continue
-        chosen, runtime = sample_rows(graph, rows, rng)
-        if len(np.unique(runtime)) > 1:
-            frame = feature_module(graph).table(graph, feature_set)
-            found.append(Table(frame.drop("graph_id", "config").to_numpy()[chosen].astype(np.float32), runtime))
+        median, _ = merged_runtimes(graph)
+        if len(np.unique(median)) > 1:
+            picked = stratified(median, rows, generator(graph.id, seed))
+            found.append(Table(distinct_features(graph, feature_set)[picked], median[picked]))
     return found
 
 
@@ -137,11 +147,10 @@ class Gbdt:
             if value not in known:
                 raise InputError(f"{value!r} is unknown to the gbdt; it takes one of {', '.join(known)}")
         self.objective, self.feature_set, self.threads = objective, features, threads
-        rng = np.random.default_rng(seed)
-        learn = tables(train, features, min(rows, MOST_ROWS), rng)
+        learn = tables(train, features, min(rows, MOST_ROWS), seed)
         if not learn:
             raise InputError("no training graph has two configurations that differ in runtime")
-        judge = [] if steps else tables(valid, features, min(rows, MOST_ROWS), rng)
+        judge = [] if steps else tables(valid, features, min(rows, MOST_ROWS), seed)
         self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed)
 
     def _parameters(self, graph, learn, seed):
@@ -178,13 +187,12 @@ class Gbdt:
 
     def scores(self, graph):
         """Predicted rank of every configuration: float64, shape (c,), lower = faster."""
-        frame = feature_module(graph).table(graph, self.feature_set)
-        table = frame.drop("graph_id", "config").to_numpy()
+        table, inverse = distinct_features(graph, self.feature_set), distinct_configs(graph).inverse
         if self.objective == "pairwise":
             from kit.models import pairwise
 
-            return pairwise.scores(self.booster, table, self.threads)
-        predicted = self.booster.predict(table, num_threads=self.threads)
+            return pairwise.scores(self.booster, table, self.threads)[inverse]
+        predicted = self.booster.predict(table, num_threads=self.threads)[inverse]
         return -predicted if self.objective == "lambdarank" else predicted
 
     def save(self, folder):

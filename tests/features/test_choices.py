@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.features.choices import NODES_AT_ONCE, find_choices
+from kit.features.choices import find_choices
+from kit.features.packed import NODES_AT_ONCE
 
 LAYOUTS = [[-1] * 6, [0, 1, -1, -1, -1, -1], [1, 0, -1, -1, -1, -1], [2, 1, 0, -1, -1, -1], [5, 4, 3, 2, 1, 0]]
 
