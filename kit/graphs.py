@@ -303,13 +303,8 @@ def _packed(members, nodes):
 
     if is_fortran(members.archive, "node_config_feat", members.fail):
         return pack(read_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail))
-    packer = None
-
-    def start(shape):
-        nonlocal packer
-        packer = Packer(shape)
-
-    stream_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail, start, lambda block: packer.take(block))
+    packer = Packer()
+    stream_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail, packer.start, packer.take)
     return packer.packed()
 
 

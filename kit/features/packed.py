@@ -142,21 +142,17 @@ def pack(digits):
     -------
     Packed
     """
-    packer = Packer(digits.shape)
+    packer = Packer()
+    packer.start(digits.shape)
     packer.take(np.ascontiguousarray(digits).reshape(-1))
     return packer.packed()
 
 
 class Packer:
-    """Packs configurations as they come; four bytes a node and configuration are used until the end.
+    """Packs configurations as they come; four bytes a node and configuration are used until the end."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-        (c, nc, 18).
-    """
-
-    def __init__(self, shape):
+    def start(self, shape):
+        """Make room for configurations of shape (c, nc, 18)."""
         configs, nodes, _ = shape
         self.shape, self.filled, self.used = shape, 0, 0
         self.codes, self.sizes = np.empty((configs, nodes), np.int32), np.zeros(nodes, np.int32)
@@ -197,8 +193,9 @@ class Packer:
         of_slot = _choices_of_slots(pattern, columns, slots_of(keys, self.sizes))
         codes = _matrix(columns, configs)
         first, inverse = _distinct(codes)
-        return Packed(codes if len(first) == configs else codes[first], np.array([c.itemsize for c in columns], np.uint8),
-                      pattern, self.sizes, keys, of_slot, inverse)
+        width = np.array([column.itemsize for column in columns], np.uint8)
+        return Packed(codes if len(first) == configs else codes[first], width, pattern, self.sizes, keys, of_slot,
+                      inverse)
 
 
 def _patterns(codes, sizes):

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from kit.distinct import distinct_configs
 from kit.features import physics
-from kit.features.choices import DIGITS, OPERANDS, find_choices
+from kit.features.choices import DIGITS, OPERANDS
 from kit.features.kernel import Kernel
 from kit.features.program import Program, padded_elements
 from kit.graphs import TileGraph
@@ -19,7 +20,6 @@ NODE_COLUMNS = 142  # node_feat, logarithms of bytes and of multiply-accumulates
 TILE_COLUMNS = 36  # config_feat, logarithms of the number of tiles along six axes of output and kernel
 SLOT_COLUMNS = 2  # of a layout digit: size of the axis it names, that axis's padding at this place
 OPERAND_COLUMNS = 3  # of an operand's layout: padding, how unusual it is, whether it is the usual one
-MOST_COMBINATIONS = 1 << 18  # of a node's three layouts, up to which they are numbered by a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Encoding:
         Operand and consumer, positions among the kept nodes.
     totals : float64 array, shape (256, 2)
         The amounts of the whole graph by opcode, nodes that are not kept included.
-    configs : TileConfigs or LayoutConfigs
+    configs : TileConfigs, LayoutConfigs or PackedConfigs
     """
 
     opcode: torch.Tensor
@@ -138,6 +138,47 @@ class LayoutConfigs:
         return self.first[:, None] + self.index[self.pattern].long()
 
 
+@dataclass(frozen=True, eq=False)
+class PackedConfigs:
+    """Configurations of a layout graph that are looked up when some of them are asked for.
+
+    Attributes
+    ----------
+    base : LayoutConfigs
+        Of no configuration.
+    packed : kit.features.packed.Packed
+    source : int64 array, shape (p,)
+        For every row of `LayoutConfigs.index` the pattern of `packed` that it follows, -1 where it is constant.
+    ranks : list of int32 array
+        For every row of `LayoutConfigs.index` what the pattern's numbers become.
+    chosen : int64 array, shape (c,)
+        Which distinct configuration each one is.
+    """
+
+    base: LayoutConfigs
+    packed: object
+    source: np.ndarray
+    ranks: list
+    chosen: np.ndarray
+
+    def __len__(self):
+        return len(self.chosen)
+
+    def rows(self, rows):
+        """Some of the configurations, as `LayoutConfigs`; of a mapped file, nothing else is read."""
+        chosen = self.chosen[np.asarray(rows)]
+        some = replace(self.packed, codes=np.asarray(self.packed.codes[chosen]))
+        index = np.zeros((len(self.source), len(chosen)), np.int32)
+        for row, (pattern, rank) in enumerate(zip(self.source, self.ranks, strict=True)):
+            if pattern >= 0:
+                index[row] = rank[some.numbers(pattern)]
+        return replace(self.base, index=torch.from_numpy(index))
+
+    def only(self, chosen):
+        """Other configurations of the same graph, given as distinct ones."""
+        return replace(self, chosen=chosen)
+
+
 def encode(graph):
     """Encode a graph with all its configurations.
 
@@ -149,6 +190,18 @@ def encode(graph):
     -------
     Encoding
         Of a kernel all nodes are kept, of a layout graph the configurable nodes and their neighbours.
+    """
+    found = encode_distinct(graph)
+    return found.rows(torch.from_numpy(distinct_configs(graph).inverse))
+
+
+def encode_distinct(graph):
+    """Encode a graph with its distinct configurations; those of a layout graph are looked up when they are asked for.
+
+    Returns
+    -------
+    Encoding
+        With `TileConfigs` or `PackedConfigs`.
     """
     program = None if isinstance(graph, TileGraph) else Program(graph)
     kept = np.arange(graph.nodes) if program is None else neighbourhood(graph)
@@ -212,23 +265,25 @@ def _amounts(graph, program):
 
 
 def _tile_configs(graph):
-    kernel = Kernel(graph)
+    kernel, first = Kernel(graph), distinct_configs(graph).first
     counts = np.ones((graph.configs, 12))
     for start, tiling in ((0, kernel.output), (6, kernel.kernel)):
         counts[:, start:start + tiling.counts.shape[1]] = tiling.counts
-    return TileConfigs(torch.from_numpy(np.concatenate([_log(graph.config_feat), _log(counts - 1)], axis=1)))
+    return TileConfigs(torch.from_numpy(np.concatenate([_log(graph.config_feat), _log(counts - 1)], axis=1)[first]))
 
 
 def _layout_configs(graph, program, place):
-    choices = find_choices(graph.node_config_feat)
+    packed = graph.packed
+    choices = packed.choices(slice(0))
     where = place[graph.node_config_ids]
     order = np.argsort(where, kind="stable")
     digits, slots, operands, offset = _operand_layouts(program, choices)
-    index, pattern, combination, node, first = _node_layouts(choices, order, offset)
+    (source, ranks), pattern, combination, node, first = _node_layouts(packed, order, offset)
     arrays = {"place": where[order], "digits": digits, "slots": slots, "operands": operands,
-              "combination": combination, "node": node, "first": first, "pattern": pattern, "index": index,
-              "varies": (choices.of_slot[order] >= 0).any(axis=1)}
-    return LayoutConfigs(**{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()})
+              "combination": combination, "node": node, "first": first, "pattern": pattern,
+              "index": np.zeros((len(source), 0), np.int32), "varies": packed.pattern[order] >= 0}
+    base = LayoutConfigs(**{name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()})
+    return PackedConfigs(base, packed, np.array(source, np.int64), ranks, np.arange(len(packed.codes)))
 
 
 def _operand_layouts(program, choices):
@@ -262,34 +317,29 @@ def _padding(shape, layout):
     return np.log(padded_elements(shape, layout, True) / max(1, np.prod(shape, dtype=float)))
 
 
-def _node_layouts(choices, order, offset):
+def _node_layouts(packed, order, offset):
     """Number the combinations of layouts that occur in each node, once for all nodes with the same choices."""
-    known, index, pattern, combination, node, first = {}, [], [], [], [], []
+    known, source, ranks, pattern, combination, node, first = {}, [], [], [], [], [], []
     for position, member in enumerate(order):
-        key = tuple(choices.of_slot[member])
+        key = tuple(packed.of_slot[member])
         if key not in known:
-            known[key] = len(index), *_combinations(choices, key, 3 * member)
-            index.append(known[key][1])
-        row, _, found = known[key]
+            found, rank = _combinations(packed, member)
+            known[key] = len(source), found
+            source.append(packed.pattern[member])
+            ranks.append(rank)
+        row, found = known[key]
         first.append(sum(map(len, node)))
         pattern.append(row)
         combination.append(found + offset[3 * member:3 * member + OPERANDS])
         node.append(np.full(len(found), position))
-    return (np.array(index, np.int32).reshape(len(index), -1), np.array(pattern, np.int64),
+    return ((source, ranks), np.array(pattern, np.int64),
             np.concatenate(combination) if combination else np.zeros((0, OPERANDS), np.int64),
             np.concatenate(node) if node else np.zeros(0, np.int64), np.array(first, np.int64))
 
 
-def _combinations(choices, key, slot):
-    """(number of the combination in every configuration, alternatives of each combination, shape (found, 3))."""
-    sizes = [len(choices.layouts[slot + o]) for o in range(OPERANDS)]
-    code = np.zeros(choices.index.shape[1], np.int64)
-    for choice, size in zip(key, sizes, strict=True):
-        code = code * size + (choices.index[choice].astype(np.int64) if choice >= 0 else 0)
-    if np.prod(sizes) <= MOST_COMBINATIONS:
-        present = np.zeros(np.prod(sizes), np.int64)
-        present[code] = 1
-        found, number = np.flatnonzero(present), np.cumsum(present)[code] - 1
-    else:
-        found, number = np.unique(code, return_inverse=True)
-    return number.astype(np.int32), np.stack(np.unravel_index(found, sizes), axis=1)
+def _combinations(packed, member):
+    """Alternatives of the combinations of a node's three layouts, sorted, shape (found, 3); which each layout is."""
+    numbers = [packed.slots[OPERANDS * member + operand][1] for operand in range(OPERANDS)]
+    sizes = [int(n.max()) + 1 for n in numbers]
+    found, rank = np.unique(np.ravel_multi_index(numbers, sizes), return_inverse=True)
+    return np.stack(np.unravel_index(found, sizes), axis=1), rank.astype(np.int32)

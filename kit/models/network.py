@@ -17,6 +17,30 @@ FURTHEST = 5.0  # standard deviations at which unusual node features are cut off
 RIDGE = 1e-3  # keeps the fit of costs from resting on a single graph
 
 
+class Moments:
+    """Mean and sum of squared deviations of columns, float64, gathered part by part.
+
+    Notes
+    -----
+    Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+    """
+
+    def __init__(self, columns):
+        self.count = 0
+        self.mean, self.squares = torch.zeros(columns, dtype=torch.float64), torch.zeros(columns, dtype=torch.float64)
+
+    def add(self, values):
+        """Add rows: tensor, shape (r, columns)."""
+        values = values.double()
+        if not len(values):
+            return
+        mean, count = values.mean(dim=0), len(values)
+        total, apart = self.count + count, mean - self.mean
+        self.squares += (values - mean).square().sum(dim=0) + apart.square() * (self.count * count / total)
+        self.mean += apart * (count / total)
+        self.count = total
+
+
 class Standard(nn.Module):
     """Standardise columns by the training split; columns that are constant there become 0."""
 
@@ -25,11 +49,10 @@ class Standard(nn.Module):
         self.register_buffer("mean", torch.zeros(columns))
         self.register_buffer("scale", torch.zeros(columns))
 
-    def fit(self, values):
-        """Take mean and standard deviation of rows: float32 tensor, shape (r, columns)."""
-        values = values.double()
-        deviation = values.std(dim=0, correction=0)
-        self.mean.copy_(values.mean(dim=0))
+    def fit(self, moments):
+        """Take mean and standard deviation from `Moments`."""
+        deviation = (moments.squares / max(1, moments.count)).sqrt()
+        self.mean.copy_(moments.mean)
         self.scale.copy_(torch.where(deviation > 1e-6, 1 / deviation.clamp(min=1e-6), 0))
 
     def forward(self, values):
@@ -201,12 +224,21 @@ class Network(nn.Module):
         self.head = nn.Sequential(nn.LayerNorm(2 * width), nn.Linear(2 * width, width), nn.ReLU(), nn.Linear(width, 1))
 
     def fit_statistics(self, graphs, runtimes):
-        """Set means, deviations and costs from the training graphs' encodings and median runtimes."""
-        self.nodes.standard.fit(torch.cat([g.nodes for g in graphs]))
+        """Set means, deviations and costs from the training graphs' encodings, any iterable, and median runtimes.
+
+        Each graph is looked at once, so that not all need stand in memory.
+        """
+        nodes, configs, totals = Moments(NODE_COLUMNS), Moments(TILE_COLUMNS), []
+        for graph in graphs:
+            nodes.add(graph.nodes)
+            totals.append(graph.totals)
+            if self.kind == "tile":
+                configs.add(graph.configs.values)
+        self.nodes.standard.fit(nodes)
         if self.kind == "tile":
-            self.config.standard.fit(torch.cat([g.configs.values for g in graphs]))
+            self.config.standard.fit(configs)
         if self.use_cost:
-            self.cost.fit([g.totals for g in graphs], runtimes)
+            self.cost.fit(totals, runtimes)
 
     def prepare(self, graph, whole=False):
         """What depends on the graph alone.

@@ -1,6 +1,8 @@
 """What the rankers by networks share: fitting, scoring in bounded memory, saving and loading."""
 
+import hashlib
 import json
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -9,14 +11,15 @@ import torch
 
 from evaluation.errors import InputError
 from evaluation.files import atomic
+from kit import npz
 from kit.distinct import distinct_configs
-from kit.graphs import TileGraph
+from kit.graphs import Graphs, TileGraph
 from kit.models import losses, processes
 from kit.models.checkpoints import read_tensors
-from kit.models.encoding import TileConfigs, encode
-from kit.models.gbdt import sample_rows
+from kit.models.encoding import TileConfigs, encode_distinct
+from kit.models.examples import StoredExamples, encoding_folder, examples
 from kit.models.network import Network
-from kit.models.training import Example, Settings, train_network
+from kit.models.training import Settings, train_network
 
 MODEL_FILE, RECORD_FILE = "model.pt", "ranker.json"
 POOL_ROWS, JUDGE_ROWS, JUDGE_GRAPHS = 10_000, 500, 100
@@ -42,33 +45,6 @@ def kind_of(graph):
     return "tile" if isinstance(graph, TileGraph) else "layout"
 
 
-def examples(graphs, rows, rng):
-    """Encodings and runtimes of the graphs that have something to rank.
-
-    Every distinct configuration is kept once, at the median of its copies' runtimes; where there are more than
-    `rows`, one from each of as many strata of runtime (`kit.models.gbdt.sample_rows`).
-
-    Parameters
-    ----------
-    graphs : sequence of graphs
-    rows : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    list of Example
-    """
-    found = []
-    for graph in graphs:
-        if graph.config_runtime is None:
-            continue
-        chosen, runtime = sample_rows(graph, rows, rng)
-        if len(np.unique(runtime)) > 1:
-            encoding = encode(graph).rows(torch.from_numpy(chosen))
-            found.append(Example(graph.id, encoding, torch.from_numpy(runtime)))
-    return found
-
-
 class Neural:
     """A network as a ranker; subclasses name its body.
 
@@ -79,7 +55,8 @@ class Neural:
     body = None
 
     def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1, objective="listmle",
-            join="early", pool="attention", width=64, rows=64, rate=3e-3, cost=True, across=False, device=None):
+            join="early", pool="attention", width=64, rows=64, rate=3e-3, cost=True, across=False, device=None,
+            memory=None):
         """Fit to the labelled graphs.
 
         Parameters
@@ -110,6 +87,8 @@ class Neural:
             Let configurations scored together attend to each other; scores then depend on them.
         device : str, optional
             By default a CUDA device where there is one.
+        memory : int, optional
+            Bytes that the process may take; matters for graphs that come from a store.
 
         Raises
         ------
@@ -124,15 +103,15 @@ class Neural:
         device = device or processes.device()
         self.threads = threads
         with threads_of_torch(threads):
-            learn = examples(train, POOL_ROWS, np.random.default_rng(seed))
+            learn = examples(train, POOL_ROWS, seed, memory=memory, workers=threads)
             if not learn:
                 raise InputError("no training graph has two configurations that differ in runtime")
-            judge = examples(_spread(valid, JUDGE_GRAPHS), JUDGE_ROWS, np.random.default_rng(seed))
+            judge = examples(_spread(valid, JUDGE_GRAPHS), JUDGE_ROWS, seed, memory=memory, workers=threads)
             kind = "tile" if isinstance(learn[0].graph.configs, TileConfigs) else "layout"
             self.options = {"kind": kind, "join": join, "pool": pool, "width": width, "cost": cost, "across": across}
             torch.manual_seed(seed)
             self.network = self._build().to(device)
-            self.network.fit_statistics([e.graph for e in learn], [float(e.runtime.median()) for e in learn])
+            fit_statistics(self.network, learn)
             settings = Settings(seed=seed, minutes=minutes, steps=steps, objective=objective, rows=rows,
                                 graphs=GRAPHS[kind], rate=rate, kind=kind)
             train_network(self.network, learn, judge, settings, folder, device)
@@ -153,9 +132,9 @@ class Neural:
             raise InputError(f"{graph.id}: a {kind_of(graph)} graph, and this ranker learnt from {kind} graphs")
         distinct = distinct_configs(graph)
         with threads_of_torch(self.threads), torch.inference_mode():
-            encoding = encode(graph)
-            prepared = self.network.eval().prepare(encoding, whole=True)
-            rows = torch.from_numpy(distinct.first)
+            encoding = encode_distinct(graph)
+            prepared = self.network.eval().prepare(encoding.rows(torch.arange(0)), whole=True)
+            rows = torch.arange(len(distinct.first))
             found = [self.network(encoding.rows(part), prepared) for part in rows.split(self.chunk(encoding))]
         return torch.cat(found).double().numpy()[distinct.inverse]
 
@@ -188,5 +167,33 @@ class Neural:
 
 def _spread(graphs, most):
     """At most so many graphs, evenly spaced."""
-    places = np.unique(np.linspace(0, len(graphs) - 1, min(most, len(graphs))).astype(int)) if len(graphs) else ()
-    return (graphs[int(place)] for place in places)
+    if len(graphs) <= most:
+        return graphs
+    places = np.unique(np.linspace(0, len(graphs) - 1, most).astype(int))
+    if isinstance(graphs, Graphs):
+        return Graphs.of([graphs.files[place] for place in places], graphs.collection, graphs.store)
+    return [graphs[int(place)] for place in places]
+
+
+def fit_statistics(network, learn):
+    """Set what a network takes from its examples before training; of stored ones it is kept beside their encodings."""
+    runtimes = []
+    if not isinstance(learn, StoredExamples):
+        network.fit_statistics(_noting(learn, runtimes), runtimes)
+        return
+    names = dict(network.named_buffers())
+    digest = hashlib.sha256(repr((learn.key(), sorted(names))).encode()).hexdigest()[:16]
+    file = encoding_folder(learn.store) / f"statistics-{digest}.npz"
+    if not file.is_file():
+        network.fit_statistics(_noting(learn, runtimes), runtimes)
+        npz.write(file, {name: buffer.cpu().numpy() for name, buffer in names.items()})
+    with zipfile.ZipFile(file) as archive:
+        for name, buffer in names.items():
+            buffer.copy_(torch.from_numpy(npz.read_member(archive, name, npz.damaged).copy()))
+
+
+def _noting(learn, runtimes):
+    """The examples' graphs, each looked at once; their median runtimes are put down on the way."""
+    for example in learn:
+        runtimes.append(float(example.runtime.median()))
+        yield example.graph

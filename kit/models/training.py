@@ -25,23 +25,6 @@ DRAW_EVERY = 30.0  # seconds between pictures
 
 
 @dataclass(frozen=True)
-class Example:
-    """A graph to learn from or to be judged on.
-
-    Attributes
-    ----------
-    id : str
-    graph : Encoding
-    runtime : float64 tensor, shape (c,)
-        Nanoseconds, for tiles over the normalizer.
-    """
-
-    id: str
-    graph: object
-    runtime: torch.Tensor
-
-
-@dataclass(frozen=True)
 class Settings:
     """How to train; see `kit.models.neural.Neural.fit`."""
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
 from evaluation.errors import InputError
+from kit.distinct import runtimes
 from kit.graphs import TileGraph, read_graph
-from kit.models.gbdt import OBJECTIVES, Gbdt, runtimes, sample_rows
+from kit.models.gbdt import OBJECTIVES, Gbdt, sample_rows
 from tests.builders import save, tile_arrays
 
 

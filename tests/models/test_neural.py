@@ -10,6 +10,7 @@ from scipy.stats import kendalltau
 from evaluation.errors import InputError
 from kit.graphs import read_graph
 from kit.models import neural
+from kit.models.encoding import encode
 from kit.models.gru import Gru
 from kit.models.sage import Sage
 from tests.builders import layout_arrays, save, tile_arrays
@@ -92,7 +93,7 @@ def test_looking_node_layouts_up_changes_nothing(model, tmp_path):
     """Training embeds the node layouts of its rows alone, prediction those of the whole file at once."""
     graph = graphs_of("layout", tmp_path, 1)[0]
     ranker = fitted(model, [graph])
-    encoded = neural.encode(graph)
+    encoded = encode(graph)
     with torch.inference_mode():
         np.testing.assert_allclose(ranker.scores(graph), ranker.network(encoded).numpy(), atol=1e-5)
 
@@ -136,14 +137,14 @@ def test_statistics_come_from_the_training_graphs_alone(tmp_path):
     alone.fit(graphs[:2], [], seed=0, steps=1, width=16)
     judged.fit(graphs[:2], graphs[2:], seed=0, steps=1, width=16)
     torch.testing.assert_close(alone.network.nodes.standard.mean, judged.network.nodes.standard.mean)
-    expected = torch.cat([neural.encode(g).nodes for g in graphs[:2]]).double().mean(dim=0).float()
+    expected = torch.cat([encode(g).nodes for g in graphs[:2]]).double().mean(dim=0).float()
     torch.testing.assert_close(alone.network.nodes.standard.mean, expected)
 
 
 def test_constant_columns_are_dropped(tmp_path):
     graph = graphs_of("layout", tmp_path, 1)[0]
     network = fitted(Gru, [graph]).network
-    nodes = neural.encode(graph).nodes
+    nodes = encode(graph).nodes
     constant = (nodes == nodes[0]).all(dim=0)
     assert (network.nodes.standard(nodes + 100)[:, constant] == 0).all()
     assert (network.nodes.standard(nodes).abs().max(dim=0).values[~constant] > 0).all()

@@ -4,6 +4,7 @@ import hashlib
 import json
 import zipfile
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from evaluation import dataset
+from evaluation.collections import graph_id, graph_name
 from evaluation.errors import InputError
 from kit import npz
 from kit.distinct import Distinct, distinct_configs, merged_runtimes
 from kit.features.packed import Packed
-from kit.features.store import FORMAT, packed_file
+from kit.features.store import FORMAT, MANIFEST, packed_file
 from kit.graphs import PackedLayoutGraph, TileGraph, read_graph
 
 COMMON = ("node_feat", "node_opcode", "edge_index")
@@ -127,17 +129,35 @@ def read(store, file, collection):
         Where what is stored is missing or damaged.
     """
     target = packed_file(store.folder, store.root, file)
+    with _opened(target, store) as archive:
+        return _read(store, file, collection, archive)
+
+
+def read_packed(store, file):
+    """The packed configurations of a stored graph, None for tiles, and the distinct ones' median runtimes."""
+    target = packed_file(store.folder, store.root, file)
+    with _opened(target, store) as archive:
+        layout = "codes.npy" in archive.namelist()
+        return (_packed(archive, npz.read_member(archive, "inverse", npz.damaged)) if layout else None,
+                npz.read_member(archive, "median", npz.damaged))
+
+
+@contextmanager
+def _opened(target, store):
     try:
         with zipfile.ZipFile(target) as archive:
-            return _read(store, file, collection, archive)
+            yield archive
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise InputError(f"{target}: cannot be read ({error}); delete it and run python -m kit store --data "
-                         f"{store.root}, which makes it again") from error
+        raise InputError(f"{target}: cannot be read ({error}); delete it and {MANIFEST} and run python -m kit store "
+                         f"--data {store.root}, which makes it again") from error
+
+
+def _packed(archive, inverse):
+    return Packed(codes=npz.mapped(archive, "codes"), inverse=inverse,
+                  **{name: npz.read_member(archive, name, npz.damaged) for name in PACKED[1:]})
 
 
 def _read(store, file, collection, archive):
-    from evaluation.collections import graph_id, graph_name
-
     def member(name):
         return npz.read_member(archive, name, npz.damaged)
 
@@ -151,5 +171,4 @@ def _read(store, file, collection, archive):
     if "config_feat" in names:
         normalizers = None if runtime is None else member("config_runtime_normalizers")
         return TileGraph(**common, config_feat=member("config_feat"), config_runtime_normalizers=normalizers)
-    packed = Packed(codes=npz.mapped(archive, "codes"), inverse=inverse, **{name: member(name) for name in PACKED[1:]})
-    return PackedLayoutGraph(**common, packed=packed, **{name: member(name) for name in LAYOUT})
+    return PackedLayoutGraph(**common, packed=_packed(archive, inverse), **{name: member(name) for name in LAYOUT})

@@ -1,4 +1,4 @@
-"""Feature tables in a store: Parquet, a row for each distinct configuration; layout graphs one by one, kernels together.
+"""Feature tables in a store: Parquet, a row for each distinct configuration; layout graphs apart, kernels together.
 
 They lie below ``features/SET-DIGEST/``, the digest being one of the code that makes them, so that who changes a feature
 gets new tables; old ones may be deleted.
