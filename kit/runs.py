@@ -126,7 +126,7 @@ def _fit_member(model, folder, train, valid, **settings):
 
 
 def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="train", minutes=None, steps=None,
-          threads=1, report=print, **options):
+          threads=1, memory=None, report=print, **options):
     """Fit a ranker for every collection that has something to learn from.
 
     Parameters
@@ -144,6 +144,9 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     minutes, steps : optional
         Per collection: wall time, or boosting rounds or optimiser steps of each ranker.
     threads : int
+    memory : int, optional
+        Bytes that training may take: a store is made where there is none, and read from. Passed to rankers whose
+        ``fit`` takes ``memory``.
     report : callable
         Gets a line of text for each collection.
     **options
@@ -155,6 +158,8 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
         The run's record, as `kit.models.ranker.read_run` gives it back.
     """
     _check_options(model, options)
+    if memory:
+        options |= _within(memory, model, data, threads, report)
     report = report if processes.rank() == 0 else (lambda line: None)
     identity = dataset.describe(data)
     record = {"model": model, "dataset": vars(identity), "seed": seed, "seeds": seeds, "folds": folds, "fit": fit,
@@ -180,13 +185,25 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     return record
 
 
+def _within(memory, model, data, threads, report):
+    """Make sure that there is a store; the options of a ranker that keeps within so many bytes."""
+    from kit.features import store
+    from kit.features.store.build import build
+
+    if processes.rank() == 0 and store.find(data) is None:
+        build(data, workers=threads, memory=memory, report=report)
+    processes.wait()
+    return {"memory": memory} if "memory" in inspect.signature(rankers.resolve(model).fit).parameters else {}
+
+
 def _check_options(model, options):
     """Refuse options that the ranker's `fit` does not take."""
     parameters = inspect.signature(rankers.resolve(model).fit).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     unknown = [] if takes_any else sorted(set(options) - set(parameters))
     if unknown:
-        known = sorted(set(parameters) - {"self", "train", "valid", "seed", "minutes", "steps", "folder", "threads"})
+        known = sorted(set(parameters) - {"self", "train", "valid", "seed", "minutes", "steps", "folder", "threads",
+                                              "memory"})
         raise InputError(f"{model} takes no {', '.join(unknown)}; its options: {', '.join(known) or 'none'}")
 
 

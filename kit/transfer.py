@@ -13,9 +13,9 @@ from evaluation.metrics import kendall_tau, listed_ranks, top_k_error
 from evaluation.report import number, percent, table
 from kit.distinct import distinct_configs, runtimes
 from kit.graphs import Graphs, TileGraph
-from kit.models.gbdt import feature_module
 from kit.models.heuristic import Heuristic
 from kit.models.ranker import resolve
+from kit.models.tables import feature_module
 from kit.progress import progress
 from kit.sample import constants as named
 

@@ -22,6 +22,8 @@ def arguments(parser):
     budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection")
     budget.add_argument("--steps", type=common.positive, help="rounds or optimiser steps; reproducible")
     parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
+    parser.add_argument("--max-memory", type=common.memory, metavar="8GB",
+                        help="train from a store, made where there is none, within so much memory (gbdt, gru, sage)")
     parser.add_argument("--objective",
                         help="ranks, lambdarank or pairwise (gbdt); mse, listmle, hinge or logistic (gru, sage)")
     parser.add_argument("--features", help="physical or wide (gbdt)")
@@ -41,6 +43,7 @@ def run(args):
     names = ("objective", "features", "join", "pool", "width", "rows", "across")
     options = {key: value for key in names if (value := getattr(args, key)) is not None}
     train(args.model, args.data, args.run, collections=args.collection, seed=args.seed, seeds=args.seeds,
-          folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads, **options)
+          folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads,
+          memory=args.max_memory, **options)
     print(f"run written: {args.run}\nnext: python -m kit predict --run {args.run} --data {args.data} "
           f"--split valid --out submissions/{common.last(args.run)}")

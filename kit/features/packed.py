@@ -28,7 +28,7 @@ class Packed:
     Attributes
     ----------
     codes : uint8 array, shape (d, w)
-        For every pattern the number of the layout that its nodes take: one byte, or more, little end first.
+        For every pattern the number of the layout that its nodes take: one, two or four bytes, little end first.
         May be mapped from a file; rows are read on their own.
     width : uint8 array, shape (p,)
         Bytes of each pattern.

@@ -1,7 +1,7 @@
 """What the networks learn from: encodings and runtimes of graphs, all in memory or, from a store, a few at a time.
 
 Every distinct configuration is there once, at the median of its copies' runtimes; where there are more than `rows`, one
-from each of as many strata of runtime (`kit.models.gbdt.stratified`). Of stored layout graphs only the configurations
+from each of as many strata of runtime (`kit.models.tables.stratified`). Of stored layout graphs only the configurations
 that a step draws are read. Encodings are made once and kept in the store's ``cache`` folder, which may be deleted.
 """
 
@@ -21,7 +21,7 @@ from evaluation.errors import InputError
 from kit import npz
 from kit.distinct import merged_runtimes
 from kit.models.encoding import Encoding, LayoutConfigs, PackedConfigs, TileConfigs, encode_distinct
-from kit.models.gbdt import generator, stratified
+from kit.models.tables import generator, stratified
 
 KEPT = 2 << 30  # bytes of encodings in memory where no limit was given
 SHARE = 0.3  # of a limit that encodings may take; torch and a step's values need the rest

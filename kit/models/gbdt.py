@@ -2,8 +2,6 @@
 
 import json
 import time
-import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,8 @@ from scipy.stats import rankdata
 
 from evaluation.errors import InputError
 from evaluation.files import atomic
-from kit.distinct import distinct_configs, merged_runtimes
-from kit.graphs import TileGraph
+from kit.distinct import distinct_configs
+from kit.models.tables import dataset, distinct_features, feature_module, rows_within, tables
 
 OBJECTIVES = ("ranks", "lambdarank", "pairwise")
 FEATURE_SETS = ("physical", "wide")
@@ -20,91 +18,6 @@ GRADES = 31  # lambdarank takes labels 0..30 with LightGBM's default gains
 MOST_ROWS = 10_000  # LightGBM refuses larger queries
 ROUNDS, PATIENCE = 400, 60
 MODEL_FILE, RECORD_FILE = "model.txt", "ranker.json"
-
-
-@dataclass(frozen=True)
-class Table:
-    """What is learnt from one graph; r rows, d columns.
-
-    Attributes
-    ----------
-    features : float32 array, shape (r, d)
-    runtime : float64 array, shape (r,)
-        Nanoseconds, for tiles over the normalizer; the median over copies of a configuration.
-    """
-
-    features: np.ndarray
-    runtime: np.ndarray
-
-    @property
-    def ranks(self):
-        """Ranks of the runtimes scaled to 0..1, ties averaged; 0 = fastest."""
-        return (rankdata(self.runtime) - 1) / max(1, len(self.runtime) - 1)
-
-
-def feature_module(graph):
-    """The module of `kit.features` for a graph's kind."""
-    from kit.features import layout, tile
-
-    return tile if isinstance(graph, TileGraph) else layout
-
-
-def sample_rows(graph, rows, rng):
-    """Choose the configurations to learn from.
-
-    Every distinct configuration once, at the median of its copies' runtimes; where there are more than
-    `rows`, they are sorted by runtime, cut into `rows` equal strata, and one is drawn from each.
-
-    Parameters
-    ----------
-    graph : TileGraph or LayoutGraph
-        With runtimes.
-    rows : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    chosen : int64 array, shape (r,)
-        Rows of the graph, increasing.
-    runtime : float64 array, shape (r,)
-    """
-    median, _ = merged_runtimes(graph)
-    picked = stratified(median, rows, rng)
-    return distinct_configs(graph).first[picked], median[picked]
-
-
-def stratified(runtime, rows, rng):
-    """At most `rows` places in `runtime`, one from each of as many equal strata of its order; int64, increasing."""
-    if len(runtime) <= rows:
-        return np.arange(len(runtime))
-    edges = np.arange(rows + 1) * len(runtime) // rows
-    return np.sort(np.argsort(runtime, kind="stable")[rng.integers(edges[:-1], edges[1:])])
-
-
-def generator(graph_id, seed):
-    """The generator that a graph's rows are drawn with: its own, whatever the other graphs are."""
-    return np.random.default_rng([seed, zlib.crc32(graph_id.encode())])
-
-
-def distinct_features(graph, feature_set):
-    """Features of the distinct configurations: float32, shape (d, columns); from the store where it has them."""
-    frame = None if graph.stored is None else graph.stored.features(feature_set)
-    if frame is None:
-        frame = feature_module(graph).distinct_table(graph, feature_set)
-    return frame.drop("graph_id", "config").to_numpy().astype(np.float32, copy=False)
-
-
-def tables(graphs, feature_set, rows, seed):
-    """Feature tables of the graphs that have something to rank."""
-    found = []
-    for graph in graphs:
-        if graph.config_runtime is None:
-            continue
-        median, _ = merged_runtimes(graph)
-        if len(np.unique(median)) > 1:
-            picked = stratified(median, rows, generator(graph.id, seed))
-            found.append(Table(distinct_features(graph, feature_set)[picked], median[picked]))
-    return found
 
 
 class Gbdt:
@@ -115,7 +28,7 @@ class Gbdt:
     """
 
     def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1, objective="ranks",
-            features="physical", rows=MOST_ROWS):
+            features="physical", rows=MOST_ROWS, memory=None):
         """Fit to the labelled graphs.
 
         Parameters
@@ -136,7 +49,9 @@ class Gbdt:
             (`kit.models.pairwise`).
         features : {"physical", "wide"}
         rows : int
-            At most so many configurations a graph, see `sample_rows`; never more than 10,000.
+            At most so many configurations a graph, see `kit.models.tables.stratified`; never more than 10,000.
+        memory : int, optional
+            Bytes that the process may take; fewer rows are learnt from where it is tight.
 
         Raises
         ------
@@ -147,10 +62,14 @@ class Gbdt:
             if value not in known:
                 raise InputError(f"{value!r} is unknown to the gbdt; it takes one of {', '.join(known)}")
         self.objective, self.feature_set, self.threads = objective, features, threads
-        learn = tables(train, features, min(rows, MOST_ROWS), seed)
-        if not learn:
+        if not len(train):
+            raise InputError("there is no training graph")
+        columns = len(feature_module(train[0]).columns(features))
+        rows = rows_within(memory, train, columns, min(rows, MOST_ROWS))
+        learn = tables(train, features, rows, seed)
+        if not len(learn):
             raise InputError("no training graph has two configurations that differ in runtime")
-        judge = [] if steps else tables(valid, features, min(rows, MOST_ROWS), seed)
+        judge = [] if steps else tables(valid, features, rows, seed)
         self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed)
 
     def _parameters(self, graph, learn, seed):
@@ -158,7 +77,7 @@ class Gbdt:
         sign = -1 if self.objective == "lambdarank" else 1  # there a high score is a fast configuration
         module = feature_module(graph)
         monotone = module.MONOTONE[self.feature_set]
-        rows = sum(len(t.runtime) for t in learn)
+        rows = len(learn.runtime)
         return {
             "objective": {"ranks": "regression", "lambdarank": "lambdarank", "pairwise": "binary"}[self.objective],
             "metric": "none", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": min(20, 1 + rows // 50),
@@ -173,13 +92,14 @@ class Gbdt:
 
         from kit.models import pairwise
 
-        make = pairwise.dataset if self.objective == "pairwise" else _dataset
-        data = make(learn, self.objective, seed)
+        if self.objective == "pairwise":
+            data = pairwise.dataset(learn, seed)
+        else:
+            data = _dataset(learn, parameters)
         callbacks = [_deadline(minutes)] if minutes else []
         valid_sets = []
-        if judge:
-            valid_sets = [lgb.Dataset(np.concatenate([t.features for t in judge]), np.zeros(
-                sum(len(t.runtime) for t in judge)), reference=data, free_raw_data=False)]
+        if len(judge):
+            valid_sets = [lgb.Dataset(np.array(judge.features), np.zeros(len(judge.runtime)), reference=data)]
             callbacks.append(lgb.early_stopping(PATIENCE, verbose=False))
         booster = lgb.train(parameters, data, steps or ROUNDS, valid_sets=valid_sets, callbacks=callbacks,
                             feval=_rank_correlation(judge, -1 if self.objective == "lambdarank" else 1))
@@ -218,23 +138,18 @@ class Gbdt:
         return ranker
 
 
-def _dataset(learn, objective, seed):
+def _dataset(learn, parameters):
     """Rows of all graphs as a LightGBM data set; graphs weigh the same, whatever their number of rows."""
-    import lightgbm as lgb
-
-    sizes = [len(t.runtime) for t in learn]
     ranks = np.concatenate([t.ranks for t in learn])
-    features = np.concatenate([t.features for t in learn])
-    if objective == "lambdarank":
+    if parameters["objective"] == "lambdarank":
         grades = np.rint((1 - ranks) * (GRADES - 1)).astype(np.int32)
-        return lgb.Dataset(features, grades, group=sizes)
-    weight = np.concatenate([np.full(size, np.mean(sizes) / size) for size in sizes])
-    return lgb.Dataset(features, ranks, weight=weight)
+        return dataset(learn, grades, parameters, group=learn.sizes)
+    return dataset(learn, ranks, parameters, weight=np.repeat(np.mean(learn.sizes) / learn.sizes, learn.sizes))
 
 
 def _rank_correlation(judge, sign):
     """Mean within-graph Spearman correlation: it orders models as Kendall's tau does, at a fraction of the cost."""
-    if not judge:
+    if not len(judge):
         return None
     ends = np.cumsum([len(t.runtime) for t in judge])[:-1]
     targets = [rankdata(t.runtime) for t in judge]

@@ -7,15 +7,12 @@ RIVALS = 256  # that each configuration is compared with when a graph is ranked
 ROWS_AT_ONCE = 1 << 18
 
 
-def dataset(learn, objective, seed):
+def dataset(learn, seed):
     """Difference rows of pairs within each graph.
 
     Parameters
     ----------
-    learn : list of kit.models.gbdt.Table
-        ``features`` (r, d) and ``runtime`` (r,).
-    objective : str
-        Not used: the gbdt's other objectives are made from the same arguments.
+    learn : sequence of kit.models.tables.Table
     seed : int
 
     Returns

@@ -167,7 +167,7 @@ def evaluate(network, examples, settings, device):
     network.eval()
     names = ("tau", "top1_error", "valid_loss", "tile_score")
     total = torch.zeros(len(names), dtype=torch.float64, device=device)
-    for example in examples[processes.rank()::processes.count()]:
+    for example in (examples[i] for i in range(processes.rank(), len(examples), processes.count())):
         rows = torch.arange(len(example.runtime)).split(JUDGED_AT_ONCE)
         scores = torch.cat([network(example.graph.rows(part).to(device)).float() for part in rows])
         loss = losses.named(settings.objective)(scores[None], example.runtime[None].to(device),

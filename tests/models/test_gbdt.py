@@ -9,7 +9,8 @@ from scipy.stats import kendalltau
 from evaluation.errors import InputError
 from kit.distinct import runtimes
 from kit.graphs import TileGraph, read_graph
-from kit.models.gbdt import OBJECTIVES, Gbdt, sample_rows
+from kit.models.gbdt import OBJECTIVES, Gbdt
+from kit.models.tables import sample_rows
 from tests.builders import save, tile_arrays
 
 

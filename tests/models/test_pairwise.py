@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kit.models import pairwise
-from kit.models.gbdt import Table
+from kit.models.tables import Table
 
 
 class Sign:
@@ -16,7 +16,7 @@ class Sign:
 
 def test_every_pair_stands_in_both_directions():
     table = Table(np.array([[1.0], [2.0], [4.0]], np.float32), np.array([10.0, 20.0, 20.0]))
-    data = pairwise.dataset([table], "pairwise", 0)
+    data = pairwise.dataset([table], 0)
     np.testing.assert_array_equal(data.data.ravel(), [-1, -3, 1, 3])  # equal runtimes tell nothing
     np.testing.assert_array_equal(data.label, [0, 0, 1, 1])
 
@@ -24,7 +24,7 @@ def test_every_pair_stands_in_both_directions():
 def test_graphs_weigh_the_same_and_seeds_decide():
     rng = np.random.default_rng(0)
     tables = [Table(rng.random((rows, 2), np.float32), rng.random(rows)) for rows in (5, 400)]
-    first, again, other = (pairwise.dataset(tables, "pairwise", seed) for seed in (0, 0, 1))
+    first, again, other = (pairwise.dataset(tables, seed) for seed in (0, 0, 1))
     small = 5 * 4
     weights = first.weight
     assert weights[:small].sum() == pytest.approx(weights[small:].sum(), rel=1e-4)

@@ -24,10 +24,15 @@ def _code():
     return digest.hexdigest()[:12]
 
 
+def folder_of(store, feature_set):
+    """Where a store keeps the tables of a feature set."""
+    return store.folder / "features" / f"{feature_set}-{_code()}"
+
+
 @lru_cache(maxsize=8)
 def parts(store, feature_set):
     """The files of tables that a store should have: {Path of the Parquet file: files of the data set}."""
-    folder = store.folder / "features" / f"{feature_set}-{_code()}"
+    folder = folder_of(store, feature_set)
     found, kernels = {}, {}
     for name in sorted(store.graphs):
         file = store.root / name
