@@ -26,7 +26,7 @@ def inspect(path):
     Parameters
     ----------
     path : str or Path
-        A data set, an npz file, a run, an entry, or a partition instance.
+        A data set, an npz file, a store, a run, an entry, or a partition instance.
 
     Returns
     -------
@@ -48,6 +48,8 @@ def inspect(path):
         return "\n".join(_entry_lines(path))
     if (path / "instances").is_dir():
         return _instances(path)
+    if (path / "manifest.json").is_file():
+        return "\n".join(_store_lines(path))
     if path.is_dir():
         return "\n".join(_dataset_lines(path) if read_state(path) is None else [missing(path).text])
     raise InputError(f"{path}: nothing there that can be inspected; give a data set's folder, an npz file, a run, "
@@ -99,6 +101,13 @@ def _runtime_lines(graph):
     yield (f"runtime {runtime.min():,} to {runtime.max():,} ns, the slowest {runtime.max() / runtime.min():.3f} times "
            "the fastest; configurations by runtime (ns, logarithmic axis):")
     yield from histogram(runtime)
+
+
+def _store_lines(path, data=False):
+    """Lines on a store's folder, or on the store of a data set."""
+    from kit.features.store import describe
+
+    return describe.lines(path) if data else describe.of_folder(path)
 
 
 def _run_lines(run):
@@ -162,6 +171,8 @@ def _dataset_lines(path):
         yield (f"{name:<22}{split:<7}{len(paths):>7,}{sum(configs):>16,}{sum(nodes):>12,}"
                f"{max(configs, default=0):>10,}")
     bar.close()
+    yield ""
+    yield from _store_lines(path, data=True)
     if not identity.simulated:
         yield ""
         yield missing(path).text

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 OPERANDS, DIGITS = 3, 6  # output, input, kernel; digits of a layout
+FEW = 128  # values up to which a dictionary is faster than sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +74,10 @@ def first_met(values):
         The different values in that order.
     numbers : int64 array, shape (len(values),)
     """
-    if len(values) == 1:
-        return values, np.zeros(1, np.int64)
+    if len(values) <= FEW:
+        known = {}
+        numbers = [known.setdefault(value, len(known)) for value in values.tolist()]
+        return np.array(list(known), values.dtype), np.array(numbers, np.int64)
     found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     return found[order], np.argsort(order, kind="stable")[inverse]

@@ -143,8 +143,12 @@ def _remove_others(folder, wanted):
 
 
 def _make_tables(store, feature_set, workers):
-    from kit.features.store.tables import parts, write_part
+    from kit.features.store.tables import folder_of, parts, write_part
 
+    kept = folder_of(store, feature_set)
+    for old in kept.parent.glob(f"{feature_set}-*"):  # made by other code
+        if old != kept:
+            shutil.rmtree(old)
     missing = {part: files for part, files in parts(store, feature_set).items() if not part.is_file()}
     tasks = [(store.folder, store.root, files, feature_set, part) for part, files in missing.items()]
     sizes = [sum(store.entry(file)["bytes"] for file in files) for files in missing.values()]
