@@ -17,6 +17,7 @@ VERBS = {
     "bundle": ("kit.commands.bundle", "pack the kit as a data set for offline Kaggle notebooks"),
     "hlo": ("kit.commands.hlo", "turn XLA modules into npz files"),
     "transfer": ("kit.commands.transfer", "train on the sample, rank real graphs"),
+    "plan": ("kit.commands.plan", "what a full run costs on this machine"),
     "partition": ("kit.commands.partition", "split a network into pipeline stages, with a bound"),
 }
 

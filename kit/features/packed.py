@@ -175,7 +175,9 @@ class Packer:
         """Add whole configurations, int8 digits one after the other."""
         from kit.features.compiled import code_layouts
 
-        rows = block.reshape(-1, *self.shape[1:]) if block.size else np.empty((self.shape[0], *self.shape[1:]), np.int8)
+        nodes = self.shape[1]
+        rows = (block.view("<u2").reshape(-1, nodes, SLOTS // 2) if block.size
+                else np.empty((self.shape[0], 0, SLOTS // 2), np.uint16))
         while len(rows):
             codes = self.codes[self.filled:self.filled + len(rows)]
             done, self.used = code_layouts(rows, codes, self.place, self.node, self.key, self.code, self.sizes,
