@@ -19,7 +19,6 @@ SHARE = 0.04  # of the inflated bytes that may be measured
 FEWEST, MOST = 3, 24  # files of a kind to measure
 BASE_MEMORY, SITE_MEMORY = 200e6, 5.5  # bytes of a process that packs, and of each configurable node and configuration
 STEPS, ROUNDS = 600, 400  # of the networks and of the trees, as by default
-RESAMPLED = 200
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def few(sizes, share=SHARE):
     return small[:1]
 
 
-def extrapolate(terms, seconds, wanted, rng):
+def extrapolate(terms, seconds, wanted):
     """Total of a cost that is a sum of terms with factors from 0 up, relative errors counting alike.
 
     Parameters
@@ -96,12 +95,11 @@ def extrapolate(terms, seconds, wanted, rng):
     seconds : array, shape (m,)
     wanted : array, shape (n, t)
         Of everything.
-    rng : numpy.random.Generator
 
     Returns
     -------
     total, error : float
-        The error is a standard deviation over resampled measurements.
+        The error is the jackknife's, each measurement left out in turn; all of the total where there is one.
     """
     terms, seconds, wanted = (np.asarray(a, np.float64) for a in (terms, seconds, wanted))
 
@@ -113,8 +111,10 @@ def extrapolate(terms, seconds, wanted, rng):
         return float(wanted.sum(axis=0) @ (factors / size))
 
     everything = np.arange(len(seconds))
-    drawn = [total(rng.integers(len(seconds), size=len(seconds))) for _ in range(RESAMPLED)]
-    return total(everything), float(np.std(drawn))
+    if len(seconds) == 1:
+        return total(everything), total(everything)
+    left_out = [total(np.delete(everything, i)) for i in everything]
+    return total(everything), float(np.sqrt((len(seconds) - 1) * np.var(left_out)))
 
 
 def plan(data, *, clock=time.perf_counter):
@@ -141,7 +141,7 @@ def plan(data, *, clock=time.perf_counter):
              for file in graph_files(root, name, split)]
     if not sizes:
         raise InputError(f"{data}: no files; download the data set, or make the embedded one")
-    rng, found = np.random.default_rng(0), []
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         kinds = [[s for s in sizes if s.is_tile == tile] for tile in (True, False)]
         measured = [_Measured(few(kind), root, Path(folder) / str(i), clock) for i, kind in enumerate(kinds) if kind]
@@ -149,7 +149,7 @@ def plan(data, *, clock=time.perf_counter):
         sites = max(s.configs * s.configurable for s in sizes)
         memory = {"packing": int(BASE_MEMORY + SITE_MEMORY * sites), "features": int(BASE_MEMORY + 3 * sites)}
         for step in ("packing", "features"):
-            parts = [m.total(step, kind, rng) for m, kind in zip(measured, kinds, strict=True)]
+            parts = [m.total(step, kind) for m, kind in zip(measured, kinds, strict=True)]
             disk = sum(m.disk(step) * sum(s.configs for s in kind) for m, kind in zip(measured, kinds, strict=True))
             found.append(Cost(step, sum(p[0] for p in parts), math.hypot(*(p[1] for p in parts)),
                               memory[step], int(disk)))
@@ -192,10 +192,9 @@ class _Measured:
         """Bytes a configuration."""
         return self.bytes[step] / max(1, self.configs)
 
-    def total(self, step, sizes, rng):
+    def total(self, step, sizes):
         """Seconds of all files of the kind, and their error."""
-        return extrapolate([_terms(s, step) for s in self.sizes], self.seconds[step], [_terms(s, step) for s in sizes],
-                           rng)
+        return extrapolate([_terms(s, step) for s in self.sizes], self.seconds[step], [_terms(s, step) for s in sizes])
 
 
 def _terms(size, step):
