@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import joblib
 import numpy as np
 import polars as pl
 
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS
+from evaluation.engine import open_engine
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit import npz
@@ -63,10 +63,9 @@ def write(folder, scale="small", seed=0, constants="calibrated", collections=Non
         root = made / "npz_all" / "npz"
         jobs = [job for job in _jobs(root, plan.SCALES[scale], seed, values)
                 if job[1] in (collections or COLLECTIONS)]
-        run = joblib.Parallel(n_jobs=workers, return_as="generator") if workers > 1 else None
-        tasks = (joblib.delayed(_write_one)(*job) for job in jobs)
-        results = run(tasks) if run else (_write_one(*job) for job in jobs)
-        rows = list(progress(results, total=len(jobs), desc="sample", unit="program"))
+        with open_engine(jobs=workers) as engine:
+            results = progress(engine.map(_write_one, jobs), total=len(jobs), desc="sample", unit="program")
+            rows = [part for _, part in sorted(results, key=lambda result: result[0])]
         _write_answers(made, [row for part in rows for row in part])
         _write_sample_submission(made, [row for part in rows for row in part])
         with atomic(made / dataset.FILE) as out:
@@ -109,8 +108,9 @@ def _shares(total, parts):
     return [total // parts + (i < total % parts) for i in range(parts)]
 
 
-def _write_one(root, collection, split, name, size, seed, constants):
+def _write_one(job):
     """Write the files of one program in one collection; what the answers need of each."""
+    root, collection, split, name, size, seed, constants = job
     if collection == "tile:xla":
         return _write_kernels(root, split, name, *size, seed, constants)
     return [_write_layouts(root, collection, split, name, size, seed, constants)]
