@@ -15,7 +15,7 @@ SOLVES = [(seed, k) for seed in range(20) for k in (2, 3)]
 def solved(task):
     """Stages and bottleneck of a small random graph, by a fixed number of evaluations."""
     seed, k = task
-    found = solve(generate("er", 30, 0.5, seed), k, evaluations=40, seed=seed)
+    found = solve(generate("er", 20, 0.5, seed), k, evaluations=20, seed=seed)
     return found.stages.tolist(), found.bottleneck, found.lower_bound
 
 
