@@ -62,6 +62,16 @@ def open_engine(cluster=None, jobs=1):
         yield engine
 
 
+def in_order(results):
+    """Results of ``engine.map`` in the order of the tasks, each as soon as those before it are there."""
+    early, expected = {}, 0
+    for index, result in results:
+        early[index] = result
+        while expected in early:
+            yield early.pop(expected)
+            expected += 1
+
+
 class Here:
     """Tasks one after another in this process."""
 

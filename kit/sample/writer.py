@@ -11,7 +11,7 @@ import polars as pl
 
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS
-from evaluation.engine import open_engine
+from evaluation.engine import in_order, open_engine
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit import npz
@@ -64,8 +64,8 @@ def write(folder, scale="small", seed=0, constants="calibrated", collections=Non
         jobs = [job for job in _jobs(root, plan.SCALES[scale], seed, values)
                 if job[1] in (collections or COLLECTIONS)]
         with open_engine(jobs=workers) as engine:
-            results = progress(engine.map(_write_one, jobs), total=len(jobs), desc="sample", unit="program")
-            rows = [part for _, part in sorted(results, key=lambda result: result[0])]
+            rows = list(progress(in_order(engine.map(_write_one, jobs)), total=len(jobs), desc="sample",
+                                 unit="program"))
         _write_answers(made, [row for part in rows for row in part])
         _write_sample_submission(made, [row for part in rows for row in part])
         with atomic(made / dataset.FILE) as out:
