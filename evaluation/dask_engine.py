@@ -1,5 +1,6 @@
 """Tasks on Dask workers: some of this machine, or those of a running scheduler."""
 
+import asyncio
 import ctypes
 import hashlib
 import itertools
@@ -7,6 +8,7 @@ import logging
 import os
 import platform
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -64,12 +66,22 @@ def _local(workers):
 @contextmanager
 def _reached(address):
     try:
+        with ThreadPoolExecutor(1) as thread:  # a notebook has an event loop in this one
+            thread.submit(asyncio.run, _greet(address)).result()
         client = distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(f"{address}: no Dask scheduler answers there within {PATIENCE:g} s ({error}); start one: dask "
                          "scheduler --port 8786, and give --cluster the tcp:// address that it prints") from error
     with client:
         yield client
+
+
+async def _greet(address):
+    """Exchange greetings: a client alone waits for ever where something listens and never answers."""
+    options = distributed.Security().get_connection_args("client")
+    async with asyncio.timeout(PATIENCE):
+        comm = await distributed.comm.connect(address, timeout=PATIENCE, **options)
+        await comm.close()
 
 
 class _Deaf(distributed.WorkerPlugin):
@@ -106,14 +118,17 @@ def check_workers(client):
     except TimeoutError as error:
         raise InputError(f"{client.scheduler.address}: the scheduler has no workers, also not after {PATIENCE:g} s; "
                          f"start some: dask worker {client.scheduler.address} --nthreads 1") from error
-    mine = environment()
     for worker, theirs in client.run(environment, on_error="return").items():
         if isinstance(theirs, Exception):
             raise InputError(f"worker {worker} cannot run the kit ({theirs}); install the same version of it there")
-        other = [f"{name} {theirs.get(name)} (here {mine[name]})" for name in mine if theirs.get(name) != mine[name]]
-        if other:
-            raise InputError(f"worker {worker} has another {', '.join(other)}; install the same there: results "
-                             "must not depend on where they are computed")
+        _compare(environment(), theirs, f"worker {worker}")
+
+
+def _compare(needed, found, who):
+    """Refuse a worker with another environment: results must not depend on where they are computed."""
+    other = [f"{name} {found.get(name)} (here {needed[name]})" for name in needed if found.get(name) != needed[name]]
+    if other:
+        raise InputError(f"{who} has another {', '.join(other)}; install the same there and start it again")
 
 
 class Dask:
@@ -138,7 +153,8 @@ class Dask:
             Where a task ends its worker again and again, or the scheduler goes away.
         """
         token = f"{os.getpid()}-{next(self._numbers)}-{os.urandom(4).hex()}"
-        waiting = {self.client.submit(_run, token, function, task, key=f"{function.__name__}-{token}-{index}"): index
+        waiting = {self.client.submit(_run, token, environment(), function, task,
+                                      key=f"{function.__name__}-{token}-{index}"): index
                    for index, task in enumerate(tasks)}
         done = distributed.as_completed(list(waiting))
         try:
@@ -181,8 +197,9 @@ class Dask:
 _LOCK, _STOPPED, _RUNNING = threading.Lock(), set(), {}  # in a worker: tokens of maps, thread -> token
 
 
-def _run(token, function, task):
+def _run(token, needed, function, task):
     """In a worker's thread: whether the task ran to its end, and its result."""
+    _compare(needed, environment(), f"worker {platform.node()}")  # it may have come after `check_workers`
     if token in _STOPPED:
         return False, None
     thread = threading.get_ident()

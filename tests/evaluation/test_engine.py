@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -129,13 +130,12 @@ def test_workers_with_other_versions_are_refused(two_workers, monkeypatch):
         dask_engine.environment.cache_clear()
 
 
-def test_workers_without_the_kit_are_refused(tmp_path, no_patience):
+def test_workers_that_cannot_import_the_kit_are_refused(tmp_path):
+    (tmp_path / "evaluation.py").write_text("raise ImportError('nothing here')", encoding="utf-8")
     with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL) as made:
-        import subprocess
-
-        worker = subprocess.Popen([sys.executable, "-P", "-m", "distributed.cli.dask_worker", made.scheduler_address,
+        worker = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_worker", made.scheduler_address,
                                    "--nthreads", "1", "--no-nanny", "--no-dashboard"], cwd=tmp_path,
-                                  env={**os.environ, "PYTHONPATH": ""}, stderr=subprocess.DEVNULL)
+                                  env={**os.environ, "PYTHONPATH": str(tmp_path)}, stderr=subprocess.DEVNULL)
         try:
             with pytest.raises(InputError, match="cannot run the kit"), open_engine(made.scheduler_address):
                 pass
