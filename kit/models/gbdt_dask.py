@@ -4,11 +4,16 @@ With one worker the model is the one that is trained without Dask. With more, ea
 its own rows, so that trees differ as they do between two seeds.
 """
 
+import time
+from contextlib import suppress
+
 import numpy as np
 
 from evaluation.errors import InputError
 
 ATTEMPTS = 4  # trainings begun, where workers end in the middle
+NOTICE = 5.0  # seconds until the scheduler has noticed that a worker is gone
+REPLACED = 30.0  # seconds until another one has come in its place
 NAMES = {"min_data_in_leaf": "min_child_samples", "feature_fraction": "colsample_bytree", "lambda_l2": "reg_lambda",
          "bagging_fraction": "subsample", "bagging_freq": "subsample_freq", "seed": "random_state"}
 NOT_NAMED = ("num_threads",)  # a worker's own
@@ -49,13 +54,25 @@ def train(engine, parameters, data, rounds, valid=None, metric=None, patience=No
             text = _alone(engine, parameters, data, rounds) if len(workers) < 2 \
                 else _together(engine.client, workers, parameters, data, rounds)
         except Exception:
-            if set(workers) <= set(engine.client.nthreads()):
-                raise  # all are still there: it is something else
+            if not _somebody_left(engine.client, workers):
+                raise  # it is something else
             continue
         booster = lgb.Booster(model_str=text)
         best = None if valid is None else best_rounds(booster, valid, metric, patience)
         return lgb.Booster(model_str=booster.model_to_string(num_iteration=best))
     raise InputError(f"Dask workers ended during {ATTEMPTS} trainings (out of memory?); give them more memory")
+
+
+def _somebody_left(client, workers):
+    """Whether one of the workers has ended; if so, time is given for others to come in its place."""
+    end = time.monotonic() + NOTICE
+    while set(workers) <= set(client.nthreads()):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    with suppress(TimeoutError):  # then those that are left do it
+        client.wait_for_workers(len(workers), timeout=REPLACED)
+    return True
 
 
 def best_rounds(booster, rows, metric, patience):
