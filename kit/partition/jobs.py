@@ -106,12 +106,12 @@ def solve_all(tasks, jobs=1, done=lambda outcome: None, cluster=None):
         In the order of the tasks; whether it was interrupted.
     """
     outcomes, interrupted = {}, False
-    with open_engine(cluster, jobs) as engine, progress(total=len(tasks), desc="partitions", unit="pair") as bar:
-        try:
+    try:
+        with open_engine(cluster, jobs) as engine, progress(total=len(tasks), desc="partitions", unit="pair") as bar:
             for number, outcome in engine.map(solve_task, tasks):
                 outcomes[number] = outcome
                 done(outcome)
                 bar.update()
-        except KeyboardInterrupt:
-            interrupted = True
+    except KeyboardInterrupt:  # also while workers start
+        interrupted = True
     return [outcomes[number] for number in sorted(outcomes)], interrupted

@@ -136,7 +136,7 @@ def test_ctrl_c_returns_the_best_so_far(jobs, cluster):
     tasks = [Task(str(seed), generate("er", 100, 1.0, seed), 16, None, budget) for seed in range(3)]
     solve(tasks[0].instance, 16, seconds=0.1)  # compiled before the clock runs
     begin = time.monotonic()
-    timer = threading.Timer(4 if jobs == 1 else 15, os.kill, [os.getpid(), signal.SIGINT])
+    timer = threading.Timer(4 if jobs == 1 else 25 if cluster else 15, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     try:
         outcomes, interrupted = solve_all(tasks, jobs, cluster=cluster)
