@@ -55,7 +55,7 @@ def _local(workers):
     before = dict(os.environ)
     settings = {"distributed.nanny.pre-spawn-environ": ONE_THREAD}  # libraries read them when they are imported
     with dask.config.set(settings), distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None,
+            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=":0",
             silence_logs=logging.CRITICAL) as made, distributed.Client(made) as client:
         for name in ONE_THREAD:  # Dask leaves them set in this process too
             if name not in before:

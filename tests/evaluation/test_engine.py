@@ -114,7 +114,7 @@ def test_an_address_without_a_scheduler_is_refused_in_time(no_patience, listenin
 
 
 def test_a_scheduler_without_workers_says_so(no_patience):
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL) as empty, \
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL) as empty, \
             pytest.raises(InputError, match="dask worker tcp://"), open_engine(empty.scheduler_address):
         pass
 
@@ -132,7 +132,7 @@ def test_workers_with_other_versions_are_refused(two_workers, monkeypatch):
 
 def test_workers_that_cannot_import_the_kit_are_refused(tmp_path):
     (tmp_path / "evaluation.py").write_text("raise ImportError('nothing here')", encoding="utf-8")
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=logging.CRITICAL) as made:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL) as made:
         worker = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_worker", made.scheduler_address,
                                    "--nthreads", "1", "--no-nanny", "--no-dashboard"], cwd=tmp_path,
                                   env={**os.environ, "PYTHONPATH": str(tmp_path)}, stderr=subprocess.DEVNULL)
