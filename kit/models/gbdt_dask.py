@@ -4,8 +4,10 @@ With one worker the model is the one that is trained without Dask. With more, ea
 its own rows, so that trees differ as they do between two seeds.
 """
 
+import sys
 import time
-from contextlib import suppress
+import warnings
+from contextlib import redirect_stdout, suppress
 
 import numpy as np
 
@@ -139,7 +141,9 @@ def _together(client, workers, parameters, data, rounds):
                                          for i, (worker, _) in enumerate(dealt)], group)
     kind = lgb.DaskLGBMRanker if group is not None else lgb.DaskLGBMRegressor
     named = {NAMES.get(name, name): value for name, value in parameters.items() if name not in NOT_NAMED}
-    return kind(client=client, n_estimators=rounds, **named).fit(**held).booster_.model_to_string()
+    with warnings.catch_warnings(), redirect_stdout(sys.stderr):  # what it says of ports and threads is nobody's matter
+        warnings.filterwarnings("ignore", "Parameter n_jobs")
+        return kind(client=client, n_estimators=rounds, **named).fit(**held).booster_.model_to_string()
 
 
 def _spread(client, dealt, values):
