@@ -45,7 +45,7 @@ SCALES = {
                    (300, 600), (50, 300)),
     # Graphs and configurations as large as the data set's largest: 100,040 configurations of (nearly) 364 nodes whose
     # layouts can be chosen, and a graph of (a little over) 40,000 nodes
-    "large": Scale((1800, 240, 240), {"xla": (36, 8, 8), "nlp": (24, 6, 6)}, {"xla": 42_000, "nlp": 42_000}, 9000,
+    "large": Scale((2600, 340, 340), {"xla": (36, 8, 8), "nlp": (24, 6, 6)}, {"xla": 42_000, "nlp": 42_000}, 9000,
                    (100, 100_040), (200, 9900), {"densenet_121.train.b16.f32": 100_040, "gpt_xl.train.b4.bf16": 1000}),
 }
 
