@@ -23,8 +23,10 @@ def simple_bound(problem, k):
     return simple_value(problem, k) * (1 - MARGIN), {"method": "simple"}
 
 
-def anchor_bound(problem, k, *, limit=np.inf, deadline=np.inf):
+def anchor_bound(problem, k, *, low=0.0, limit=np.inf, deadline=np.inf):
     """Bound 4: the dearest anchor; the nodes that promise most come first.
+
+    Nodes that cost no more than `low` even alone are left out: no anchor of theirs is above it.
 
     Returns
     -------
@@ -37,7 +39,7 @@ def anchor_bound(problem, k, *, limit=np.inf, deadline=np.inf):
         promise[problem.pin[problem.pin_start[j]:problem.pin_start[j + 1]]] += problem.weight[j]
     nodes, best, node = np.argsort(-promise, kind="stable"), 0.0, None
     for at in range(0, len(nodes), CHUNK):
-        if time.monotonic() > deadline or best >= limit:
+        if time.monotonic() > deadline or best >= limit or promise[nodes[at]] <= max(best, low):
             break
         part = nodes[at:at + CHUNK]
         values = np.zeros(len(part))

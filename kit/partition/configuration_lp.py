@@ -201,8 +201,10 @@ class ConfigurationBound:
             Each new bound and the node values that prove it.
         """
         ceiling = high
+        # Large programs climb in small steps: columns stay when the target rises, and most go when it falls.
+        step, slice_seconds = (0.5, slice_seconds) if self.windows is None else (0.35, 2 * slice_seconds)
         while time.monotonic() < deadline and high - low > RESOLUTION * high:
-            target = (low + high) / 2
+            target = low + step * (high - low)
             end = min(deadline, time.monotonic() + slice_seconds)
             verdict, values = self.decide(target, deadline=end)
             if verdict == "above":
@@ -211,12 +213,12 @@ class ConfigurationBound:
             else:
                 high = target
                 ceiling = min(ceiling, target) if verdict == "covered" else ceiling
-            top, values = high, self.centre
+            top, values, end = high, self.centre, min(deadline, time.monotonic() + slice_seconds / 2)
             for _ in range(4):
-                if top - low <= RESOLUTION * top or time.monotonic() > deadline or values is None:
+                if top - low <= RESOLUTION * top or time.monotonic() > end or values is None:
                     break
                 target = (low + top) / 2
-                if self._try(values, target, deadline):
+                if self._try(values, target, end):
                     low = target
                     yield low, values
                 else:

@@ -6,17 +6,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kit.partition import bounds
+from kit.partition import bounds, mip
 from kit.partition.orders import standard_orders
 from kit.partition.problem import bottleneck, from_instance
 from kit.partition.search import anneal, polish
 from kit.partition.slicegraph import Population, slice_order
+from kit.partition.splice import splice
 
 PROVED = 0.9999
 CLOSED = 1 - 1e-5  # a gap that small is not worth more time
 MOVES = 2000  # annealing moves that count as one evaluation
 IDEALS = 200_000
 EXACT_SIZE = 1000  # nodes times stage borders up to which HiGHS is worth a try
+LARGE = 250  # nodes from which partitions are spliced, too
+SPLICED = 5000  # nodes up to which they are
+BORDERS = 700  # binaries that large graphs may have left, once a good partition has fixed the others
 CONFIGURATION_SIZE = 2000  # nodes up to which the configuration program is
 
 
@@ -128,7 +132,7 @@ def _cheap_bounds(run, timed):
         return
     n = len(run.problem.work)
     share = time.monotonic() + 0.15 * run.left() if timed else np.inf
-    run.claim(*bounds.anchor_bound(run.problem, run.k, limit=run.value, deadline=share))
+    run.claim(*bounds.anchor_bound(run.problem, run.k, low=run.lower, limit=run.value, deadline=share))
     if run.over() or n > 4000:
         return
     deadline = time.monotonic() + 0.4 * run.left() if timed else None
@@ -170,18 +174,31 @@ def _annealing(run, seed, stop, evaluations=None):
                            deadline=run.deadline)
         run.offer(stages, "annealing")
         number += 1
+        if LARGE < len(base) <= SPLICED and number % 2:
+            orders = 625_000 // len(base)
+            budget -= orders * MOVES
+            run.offer(splice(run.problem, run.k, run.stages, orders=orders, low=run.lower,
+                             seed=int(random.integers(2**31)), deadline=run.deadline)[1], "splicing")
         if number % 4 == 0 and steps < 20_000_000:
             steps *= 2
 
 
-def _exact(run, threads):
-    """HiGHS on the exact program, where it is small."""
-    if run.over() or len(run.problem.work) * (run.k - 1) > EXACT_SIZE:
+def _exact(run, threads, late=False):
+    """HiGHS on the exact program, where it is small: early, or on large graphs once a good partition is known."""
+    size = len(run.problem.work) * (run.k - 1)
+    if run.over() or late != (size > EXACT_SIZE) or len(run.problem.work) > CONFIGURATION_SIZE:
         return
-    lower, certificate, stages = bounds.exact_bound(run.problem, run.k, run.stages, seconds=0.25 * run.left(),
-                                                    threads=threads)
+    if late and (len(run.problem.work) <= LARGE or _open_borders(run) > BORDERS):
+        return
+    lower, certificate, stages = bounds.exact_bound(run.problem, run.k, run.stages,
+                                                    seconds=(0.5 if late else 0.25) * run.left(), threads=threads)
     run.offer(stages, "exact")
     run.claim(lower, certificate)
+
+
+def _open_borders(run):
+    low, high = mip.borders(run.problem, run.k, run.value)
+    return int((low < high).sum())
 
 
 def _configuration(run, seed, seconds):
@@ -199,7 +216,7 @@ def _configuration(run, seed, seconds):
 def _timed(run, seed, orders, threads):
     """Spend what is left of a time budget: on partitions first, then on bounds, with two threads on both at once."""
     left = run.left()
-    _genetic(run, seed, orders, threads, seconds=0.08 * left)
+    _genetic(run, seed, orders, threads, seconds=(0.08 if len(run.problem.work) <= 2 * LARGE else 0.02) * left)
     _exact(run, threads)
     stop = threading.Event()
     if threads > 1:
@@ -207,6 +224,7 @@ def _timed(run, seed, orders, threads):
         worker.start()
         try:
             time.sleep(min(0.05 * left, max(0.0, run.left())))
+            _exact(run, 1, late=True)
             _configuration(run, seed, run.left())
         finally:
             if run.closed():
@@ -218,6 +236,7 @@ def _timed(run, seed, orders, threads):
         timer.daemon = True
         timer.start()
     _annealing(run, seed, stop)
+    _exact(run, threads, late=True)
     _configuration(run, seed, run.left())
 
 
