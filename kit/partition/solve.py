@@ -160,25 +160,26 @@ def _population(evaluations):
     return 100 if evaluations is None else int(np.clip(evaluations // 10, 4, 100))
 
 
-def _annealing(run, seed, stop, evaluations=None):
+def _annealing(run, seed, stop, evaluations=None, seconds=np.inf):
     """Annealing from the best partition and from the start of the search in turn, longer each time."""
+    end = min(run.deadline, time.monotonic() + seconds)
     base, random, steps, number = run.stages.copy(), np.random.default_rng(seed), 500_000, 0
     budget = np.inf if evaluations is None else evaluations * MOVES
-    while not run.closed() and not stop.is_set() and budget > 0 and run.left() > 0:
+    while not run.closed() and not stop.is_set() and budget > 0 and time.monotonic() < end:
         start = run.stages if number % 3 else base
         hot = (0.005, 0.02, 0.002, 0.01)[number % 4]
         if budget < np.inf:
             steps = int(min(budget, max(200_000, evaluations * MOVES // 8)))
         budget -= steps
         _, stages = anneal(run.problem, run.k, start, steps=steps, hot=hot, seed=int(random.integers(2**31)),
-                           deadline=run.deadline)
+                           deadline=end)
         run.offer(stages, "annealing")
         number += 1
         if LARGE < len(base) <= SPLICED and number % 2:
             orders = 625_000 // len(base)
             budget -= orders * MOVES
             run.offer(splice(run.problem, run.k, run.stages, orders=orders, low=run.lower,
-                             seed=int(random.integers(2**31)), deadline=run.deadline)[1], "splicing")
+                             seed=int(random.integers(2**31)), deadline=end)[1], "splicing")
         if number % 4 == 0 and steps < 20_000_000:
             steps *= 2
 
@@ -231,11 +232,8 @@ def _timed(run, seed, orders, threads):
                 stop.set()
             worker.join()
         return
-    if len(run.problem.work) <= CONFIGURATION_SIZE:
-        timer = threading.Timer(0.3 * run.left(), stop.set)
-        timer.daemon = True
-        timer.start()
-    _annealing(run, seed, stop)
+    bounded = len(run.problem.work) <= CONFIGURATION_SIZE
+    _annealing(run, seed, stop, seconds=0.3 * run.left() if bounded else np.inf)
     _exact(run, threads, late=True)
     _configuration(run, seed, run.left())
 

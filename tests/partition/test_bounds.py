@@ -71,8 +71,8 @@ def test_refutation_is_right_about_every_convex_set(seed):
     costs = np.array([set_cost(problem, inside) for inside in sets])
     target = float(np.quantile(costs, random.uniform(0.1, 0.9)))
     worth = max([values[s].sum() for s, c in zip(sets, costs, strict=True) if c <= target], default=0.0)
-    for pairs in (None, pair_costs(problem, costs.max())):
-        status, found = refute(problem, values, target, k, pairs=pairs)
+    for pairs, local in ((None, False), (None, True), (pair_costs(problem, costs.max()), False)):
+        status, found = refute(problem, values, target, k, pairs=pairs, local=local)
         assert status == (PROVED if worth <= values.sum() / k * (1 - 1e-9) else FOUND)
         for inside in found:
             assert set_cost(problem, inside) <= target * (1 + 1e-8)
