@@ -81,12 +81,13 @@ def rows():
     slicegraph(problem, K, population=4, generations=2, threads=2)  # compiles
     for budget in (10, 100):
         start = time.perf_counter()
-        value, _, _ = slicegraph(problem, K, population=budget, generations=budget, threads=2)
+        slicegraph(problem, K, population=budget, generations=budget, threads=2)
         yield (f"SliceGraph {budget} x {budget}, k = {K}, two threads", f"{time.perf_counter() - start:.2f} s",
                f"{instance.name}, {len(instance):,} nodes")
     for name in NODES:
         instance = graph(name)
-        yield (f"one order into {K} stages", f"{one_order(instance):.2f} s", f"{instance.name}, {len(instance):,} nodes")
+        yield (f"one order into {K} stages", f"{one_order(instance):.2f} s",
+               f"{instance.name}, {len(instance):,} nodes")
         yield ("peak memory of it", f"{_peak(name):.0f} MB", "the process's largest resident set")
     instance = graph("medium")
     solve(instance, 2, seconds=0.01)  # compiles

@@ -82,11 +82,11 @@ class WindowSearch:
 
 
 def rough_values(problem):
-    """Worth of every node by what it costs alone, float64 (n,): its work and half of its share in every transfer."""
+    """Worth of every node by what it costs alone, float64 (n,): its work, half of its share in every transfer, and a little."""
     pins = np.diff(problem.pin_start)
     value = problem.work + np.bincount(problem.source, 0.5 * problem.weight, len(problem.work))
     value += np.bincount(problem.pin, np.repeat(0.5 * problem.weight / pins, pins), len(problem.work))
-    return value + 1e-6 * value.sum() / max(1, len(value))
+    return value + (1e-6 * value.sum() / max(1, len(value)) or 1.0)
 
 
 def groups_along(problem, order, value, rows):

@@ -11,6 +11,7 @@ from kit.partition.ideals import solve_ideals
 from kit.partition.problem import bottleneck, from_instance, is_monotone
 from kit.partition.search import anneal, polish
 from kit.partition.solve import solve
+from kit.partition.splice import splice
 from tests.partition.small import instance, optimum, random_instance, worst
 
 
@@ -52,6 +53,18 @@ def test_annealing_and_polish_keep_partitions_valid_and_never_lose(memory):
         assert value < before
         assert value == pytest.approx(bottleneck(problem, stages, 5))
         assert is_monotone(problem, stages) and stages.min() >= 0 and stages.max() < 5
+
+
+@pytest.mark.parametrize("memory", [None, 4.0])
+def test_splicing_keeps_partitions_valid_and_finds_what_one_order_lacks(memory):
+    problem, _ = from_instance(layered(80, memory=memory))
+    start = (np.arange(80) * 5 // 80).astype(np.int64)
+    value, stages = splice(problem, 5, start, orders=100)
+    assert value < bottleneck(problem, start, 5)
+    assert value == pytest.approx(bottleneck(problem, stages, 5))
+    assert is_monotone(problem, stages) and stages.min() >= 0 and stages.max() < 5
+    assert splice(problem, 5, stages, orders=10, seed=1)[0] <= value
+    assert splice(problem, 5, start, orders=100)[1].tolist() == stages.tolist()
 
 
 def test_annealing_lands_on_its_own_count():
