@@ -82,7 +82,7 @@ class WindowSearch:
 
 
 def rough_values(problem):
-    """Worth of every node by what it costs alone, float64 (n,): its work, half of its share in every transfer, and a little."""
+    """Worth of every node by what it costs alone, float64 (n,): work, half of its share in transfers, and a little."""
     pins = np.diff(problem.pin_start)
     value = problem.work + np.bincount(problem.source, 0.5 * problem.weight, len(problem.work))
     value += np.bincount(problem.pin, np.repeat(0.5 * problem.weight / pins, pins), len(problem.work))
