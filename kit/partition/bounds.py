@@ -15,7 +15,7 @@ from kit.partition.problem import from_instance
 from kit.partition.slicegraph import simple as simple_value
 
 MARGIN = 1e-9
-CHUNK = 32
+CHUNK = 32_000  # nodes of all the graphs that are cut between two looks at the clock
 
 
 def simple_bound(problem, k):
@@ -38,10 +38,11 @@ def anchor_bound(problem, k, *, low=0.0, limit=np.inf, deadline=np.inf):
     for j in range(len(problem.weight)):
         promise[problem.pin[problem.pin_start[j]:problem.pin_start[j + 1]]] += problem.weight[j]
     nodes, best, node = np.argsort(-promise, kind="stable"), 0.0, None
-    for at in range(0, len(nodes), CHUNK):
+    chunk = max(1, CHUNK // max(1, len(nodes)))
+    for at in range(0, len(nodes), chunk):
         if time.monotonic() > deadline or best >= limit or promise[nodes[at]] <= max(best, low):
             break
-        part = nodes[at:at + CHUNK]
+        part = nodes[at:at + chunk]
         values = np.zeros(len(part))
         done = anchor_bounds(problem, part, limit, values)
         top = int(np.argmax(values[:done]))

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evaluation.errors import InputError
 from kit.partition import bounds, mip
 from kit.partition.orders import standard_orders
-from kit.partition.problem import bottleneck, from_instance
+from kit.partition.problem import bottleneck, from_instance, is_monotone
 from kit.partition.search import anneal, polish
 from kit.partition.slicegraph import Population, slice_order
 from kit.partition.splice import splice
@@ -65,6 +66,7 @@ class _Run:
         self.stages = np.zeros(len(problem.work), np.int64)
         self.value = bottleneck(problem, self.stages, k)
         self.lower, self.certificate, self.methods, self.history = 0.0, None, {}, []
+        self.slicing = 0.0  # the longest that an order took, in seconds
 
     def left(self):
         """Seconds left."""
@@ -118,9 +120,11 @@ def _first(run, seed, threads):
         run.claim(run.value * (1 - bounds.MARGIN), {"method": "simple"})
     orders = standard_orders(run.problem)
     for order in orders:
-        if run.over():
+        if run.over() or run.left() < run.slicing:
             return orders
+        begin = time.monotonic()
         _, stages = slice_order(run.problem, order, run.k, run.value)
+        run.slicing = max(run.slicing, time.monotonic() - begin)
         if stages is not None:
             run.offer(stages, "slicing")
     return orders
@@ -146,8 +150,13 @@ def _genetic(run, seed, orders, threads, evaluations=None, seconds=np.inf):
     """SliceGraph until it stalls, its evaluations are used up, or its time is."""
     if run.closed():
         return
-    end = min(run.deadline, time.monotonic() + seconds)
-    pool = Population(run.problem, run.k, _population(evaluations), seed, orders, threads)
+    end, size = min(run.deadline, time.monotonic() + seconds), _population(evaluations)
+    if evaluations is None and len(run.problem.work) > 2 * LARGE:
+        # An order of random priorities takes longer than a good one, which can be cut short.
+        size = min(size, int(seconds / (4 * run.slicing + 1e-9)))
+        if size < 4:
+            return
+    pool = Population(run.problem, run.k, size, seed, orders, threads)
     stalled, best = 0, pool.values[0]
     while stalled < 30 and time.monotonic() < end and (evaluations is None or pool.evaluations < evaluations):
         pool.advance()
@@ -204,7 +213,8 @@ def _open_borders(run):
 
 def _configuration(run, seed, seconds):
     """The configuration program for some seconds."""
-    if run.over() or len(run.problem.work) > CONFIGURATION_SIZE:
+    n = len(run.problem.work)
+    if run.over() or n > CONFIGURATION_SIZE or (n > 100 and run.left() < 1):  # what comes first may take as long
         return
     end = min(run.deadline, time.monotonic() + seconds)
     for lower, certificate in bounds.configuration_bound(run.problem, run.k, run.lower, run.value, deadline=end,
@@ -238,7 +248,16 @@ def _timed(run, seed, orders, threads):
     _configuration(run, seed, run.left())
 
 
-def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
+def _checked(problem, start, k):
+    """A partition somebody gives, renumbered without gaps where it has more numbers than nodes."""
+    start = np.asarray(start, np.int64)
+    known = start.shape == problem.work.shape and ((0 <= start) & (start < k)).all()
+    if not known or not is_monotone(problem, start):
+        raise InputError(f"start: {len(problem.work)} stages from 0 to {k - 1}, never falling along an edge, are needed")
+    return np.unique(start, return_inverse=True)[1]
+
+
+def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1, start=None, low=0.0):
     """Split an instance into at most k stages, with a lower bound on what any split can reach.
 
     Parameters
@@ -254,6 +273,10 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
     seed : int
     threads : int
         More than one also lets the search for partitions and that for bounds run at the same time.
+    start : int64 (n,), optional
+        A partition known, monotone along edges, in 0 .. k - 1: the result is never worse.
+    low : float
+        A lower bound known, in seconds; it is trusted.
 
     Returns
     -------
@@ -264,6 +287,9 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
     timed = evaluations is None
     seconds = (60.0 if timed else np.inf) if seconds is None else float(seconds)
     run = _Run(problem, unit, max(1, min(k, len(problem.work))), time.monotonic() + seconds)
+    if start is not None:
+        run.offer(_checked(problem, start, k), "known")
+    run.claim(low / unit, {"method": "known"})
     try:
         orders = _first(run, seed, threads)
         _cheap_bounds(run, timed)

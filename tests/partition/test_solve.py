@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from evaluation.errors import InputError
 from kit.partition.baselines import BASELINES
 from kit.partition.certificate import check
 from kit.partition.ideals import solve_ideals
@@ -81,6 +82,16 @@ def test_same_seed_and_evaluations_give_the_same_partition():
     assert one.stages.tolist() == two.stages.tolist()
     assert one.lower_bound == two.lower_bound
     assert one.stages.tolist() != solve(graph, 6, evaluations=600, seed=5).stages.tolist()
+
+
+def test_a_search_goes_on_from_what_is_known():
+    graph = layered(60)
+    known = solve(graph, 5, evaluations=300)
+    again = solve(graph, 5, evaluations=10, start=known.stages, low=known.lower_bound)
+    assert again.bottleneck <= known.bottleneck and again.lower_bound >= known.lower_bound * (1 - 1e-12)
+    for start in (known.stages[:-1], known.stages + 1, known.stages[::-1]):
+        with pytest.raises(InputError):
+            solve(graph, 5, evaluations=10, start=start)
 
 
 def test_a_time_budget_is_kept():
