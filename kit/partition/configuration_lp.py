@@ -26,7 +26,7 @@ BUDGET = 500
 RESOLUTION = 0.002
 PAIRS = 200  # nodes up to which the costs of all pairs are worth their time
 SINGLE = 250  # nodes up to which each gets a row of its own
-ROWS = 400
+ROWS = 150
 ORDERS = 60  # whose windows are looked at in a round
 
 
@@ -202,10 +202,10 @@ class ConfigurationBound:
         """
         ceiling = high
         # Large programs climb in small steps: columns stay when the target rises, and most go when it falls.
-        step, slice_seconds = (0.5, slice_seconds) if self.windows is None else (0.35, 2 * slice_seconds)
+        step, long = (0.5, 0.0) if self.windows is None else (0.2, 0.6)
         while time.monotonic() < deadline and high - low > RESOLUTION * high:
             target = low + step * (high - low)
-            end = min(deadline, time.monotonic() + slice_seconds)
+            end = min(deadline, time.monotonic() + max(slice_seconds, long * (deadline - time.monotonic())))
             verdict, values = self.decide(target, deadline=end)
             if verdict == "above":
                 low = target

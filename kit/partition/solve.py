@@ -251,9 +251,9 @@ def _timed(run, seed, orders, threads):
 def _checked(problem, start, k):
     """A partition somebody gives, renumbered without gaps where it has more numbers than nodes."""
     start = np.asarray(start, np.int64)
-    known = start.shape == problem.work.shape and ((0 <= start) & (start < k)).all()
+    known = start.shape == problem.work.shape and ((start >= 0) & (start < k)).all()
     if not known or not is_monotone(problem, start):
-        raise InputError(f"start: {len(problem.work)} stages from 0 to {k - 1}, never falling along an edge, are needed")
+        raise InputError(f"start: {len(problem.work)} stages from 0 to {k - 1}, never falling along an edge, needed")
     return np.unique(start, return_inverse=True)[1]
 
 
