@@ -9,7 +9,7 @@ from evaluation.scoring import score_submission
 from kit.predict import predict
 from kit.runs import train
 
-MODELS = {"heuristic": None, "analytic": None, "gbdt": None, "gru": 20}  # and optimiser steps, None: what the model takes
+MODELS = {"heuristic": None, "analytic": None, "gbdt": None, "gru": 20}  # steps; None: as many as help
 SAMPLE = Path("data/sample")
 SEED = 0
 
