@@ -6,8 +6,7 @@ import os
 import platform
 
 BENCHES = {"reading": "kit.bench.reading", "hlo": "kit.bench.hlo", "unpacking": "kit.bench.unpacking",
-           "partition": "kit.bench.partition",
-           "scoring": "evaluation.bench"}
+           "partition": "kit.bench.partition", "prediction": "kit.bench.prediction", "scoring": "evaluation.bench"}
 
 
 def main():
