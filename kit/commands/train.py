@@ -32,6 +32,8 @@ def arguments(parser):
     parser.add_argument("--width", type=common.positive, metavar="N", help="of all embeddings (gru, sage)")
     parser.add_argument("--rows", type=common.positive, metavar="N", help="most configurations of a graph (gbdt), "
                         "of a graph and step (gru, sage)")
+    parser.add_argument("--no-cost", dest="cost", action="store_false", default=None,
+                        help="leave the estimate of the nodes' costs out, to see what it is worth (gru, sage)")
     parser.add_argument("--across", action="store_true", default=None,
                         help="let configurations attend to each other (gru, sage)")
 
@@ -40,7 +42,7 @@ def run(args):
     """Train."""
     from kit.runs import train
 
-    names = ("objective", "features", "join", "pool", "width", "rows", "across")
+    names = ("objective", "features", "join", "pool", "width", "rows", "cost", "across")
     options = {key: value for key in names if (value := getattr(args, key)) is not None}
     train(args.model, args.data, args.run, collections=args.collection, seed=args.seed, seeds=args.seeds,
           folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads,

@@ -200,20 +200,24 @@ class ConfigurationBound:
         (bound, values) : float, float64 (n,)
             Each new bound and the node values that prove it.
         """
-        ceiling = high
-        # Large programs climb in small steps: columns stay when the target rises, and most go when it falls.
-        step, long = (0.5, 0.0) if self.windows is None else (0.2, 0.6)
+        ceiling, last = high, 0.0
+        # Large programs climb in small steps and never step back: most columns go when the target falls.
+        large = self.windows is not None
+        step, long = (0.2, 0.3) if large else (0.5, 0.0)
         while time.monotonic() < deadline and high - low > RESOLUTION * high:
-            target = low + step * (high - low)
+            target = max(last, low + step * (high - low))
             end = min(deadline, time.monotonic() + max(slice_seconds, long * (deadline - time.monotonic())))
             verdict, values = self.decide(target, deadline=end)
             if verdict == "above":
-                low = target
+                low, last = target, 0.0
                 yield low, values
-            else:
-                high = target
+            elif verdict == "covered" or not large:
+                high, last = target, 0.0
                 ceiling = min(ceiling, target) if verdict == "covered" else ceiling
-            top, values, end = high, self.centre, min(deadline, time.monotonic() + slice_seconds / 2)
+            else:
+                last = target
+            top, values = last or high, self.centre
+            end = min(deadline, time.monotonic() + slice_seconds / 2)
             for _ in range(4):
                 if top - low <= RESOLUTION * top or time.monotonic() > end or values is None:
                     break

@@ -80,6 +80,19 @@ def _chain(problem, ideals, k, target, fewest, before):
                 fewest[j], before[j] = fewest[i] + 1, i
 
 
+def _ascending(bits, done):
+    """Order of prefixes by work, and their works in it; the whole comes last.
+
+    Sums are rounded differently from row to row: without care a prefix that lacks nodes without work could come
+    after the whole.
+    """
+    done = np.where(bits.all(1), np.inf, done)
+    rank = np.lexsort((bits.sum(1), done))
+    done = done[rank]
+    done[-1] = done[:-1].max(initial=0.0)
+    return rank, done
+
+
 def _prefixes(problem, k, stages, orders, seed):
     """The pool as `Ideals` without links: the prefixes of the partition, and those of random orders near it."""
     n, random = len(problem.work), np.random.default_rng(seed)
@@ -98,11 +111,10 @@ def _prefixes(problem, k, stages, orders, seed):
     padded[:, :n] = inside
     rows = np.unique(np.concatenate([rows, np.packbits(padded, axis=1, bitorder="little").view(np.uint64)]), axis=0)
     bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")[:, :n]
-    done = bits @ problem.work
-    rank = np.lexsort((bits.sum(1), done))
+    rank, done = _ascending(bits, bits @ problem.work)
     rows, pins = rows[rank], net_pins(problem, words)
     nothing = np.zeros(0, np.int32)
-    return Ideals(rows, done[rank], bits[rank] @ problem.param, np.zeros(1, np.int64), nothing,
+    return Ideals(rows, done, bits[rank] @ problem.param, np.zeros(1, np.int64), nothing,
                   *_live(problem, rows, pins), pins)
 
 

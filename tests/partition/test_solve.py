@@ -12,7 +12,7 @@ from kit.partition.ideals import solve_ideals
 from kit.partition.problem import bottleneck, from_instance, is_monotone
 from kit.partition.search import anneal, polish
 from kit.partition.solve import solve
-from kit.partition.splice import splice
+from kit.partition.splice import _ascending, splice
 from tests.partition.small import instance, optimum, random_instance, worst
 
 
@@ -66,6 +66,14 @@ def test_splicing_keeps_partitions_valid_and_finds_what_one_order_lacks(memory):
     assert is_monotone(problem, stages) and stages.min() >= 0 and stages.max() < 5
     assert splice(problem, 5, stages, orders=10, seed=1)[0] <= value
     assert splice(problem, 5, start, orders=100)[1].tolist() == stages.tolist()
+
+
+def test_splicing_ends_with_the_whole_graph():
+    """Rounding may place the sum of a prefix that lacks a node without work above that of the whole."""
+    bits = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 0], [1, 0, 0]], np.uint8)
+    rank, done = _ascending(bits, np.array([3.0, 0.0, 3.0000000000000004, 1.0]))
+    assert rank.tolist() == [1, 3, 2, 0]
+    assert done.tolist() == [0.0, 1.0, 3.0000000000000004, 3.0000000000000004]
 
 
 def test_annealing_lands_on_its_own_count():
