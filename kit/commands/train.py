@@ -1,6 +1,7 @@
 """Fit a ranker for every collection that has something to learn from, and keep them as a run."""
 
 from evaluation.collections import COLLECTIONS
+from evaluation.engine import add_cluster
 from kit.commands import common
 
 
@@ -22,6 +23,7 @@ def arguments(parser):
     budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection")
     budget.add_argument("--steps", type=common.positive, help="rounds or optimiser steps; reproducible")
     parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
+    add_cluster(parser)
     parser.add_argument("--objective",
                         help="ranks, lambdarank or pairwise (gbdt); mse, listmle, hinge or logistic (gru, sage)")
     parser.add_argument("--features", help="physical or wide (gbdt)")
@@ -43,6 +45,7 @@ def run(args):
     names = ("objective", "features", "join", "pool", "width", "rows", "cost", "across")
     options = {key: value for key in names if (value := getattr(args, key)) is not None}
     train(args.model, args.data, args.run, collections=args.collection, seed=args.seed, seeds=args.seeds,
-          folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads, **options)
+          folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads,
+          cluster=args.cluster, **options)
     print(f"run written: {args.run}\nnext: python -m kit predict --run {args.run} --data {args.data} "
           f"--split valid --out submissions/{common.last(args.run)}")

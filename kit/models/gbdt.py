@@ -2,12 +2,14 @@
 
 import json
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import rankdata
 
+from evaluation.engine import Here, in_order
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit.graphs import TileGraph, distinct_configs
@@ -84,17 +86,22 @@ def sample_rows(graph, rows, rng):
     return distinct.first[picked], median[picked]
 
 
-def tables(graphs, feature_set, rows, rng):
-    """Feature tables of the graphs that have something to rank."""
-    found = []
-    for graph in graphs:
-        if graph.config_runtime is None:
-            continue
-        chosen, runtime = sample_rows(graph, rows, rng)
-        if len(np.unique(runtime)) > 1:
-            frame = feature_module(graph).table(graph, feature_set)
-            found.append(Table(frame.drop("graph_id", "config").to_numpy()[chosen].astype(np.float32), runtime))
-    return found
+def tables(graphs, feature_set, rows, seed, engine=None):
+    """Feature tables of the graphs that have something to rank, in their order; the same on every engine."""
+    tasks = [(graphs[i:i + 1], feature_set, rows, seed) for i in range(len(graphs))]
+    return [table for table in in_order((engine or Here()).map(_table, tasks)) if table is not None]
+
+
+def _table(task):
+    """The table of one graph, or None; each graph draws from random numbers of its own."""
+    (graph,), feature_set, rows, seed = task
+    if graph.config_runtime is None:
+        return None
+    chosen, runtime = sample_rows(graph, rows, np.random.default_rng([seed, zlib.crc32(graph.id.encode())]))
+    if len(np.unique(runtime)) < 2:
+        return None
+    frame = feature_module(graph).table(graph, feature_set)
+    return Table(frame.drop("graph_id", "config").to_numpy()[chosen].astype(np.float32), runtime)
 
 
 class Gbdt:
@@ -105,7 +112,7 @@ class Gbdt:
     """
 
     def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1, objective="ranks",
-            features="physical", rows=MOST_ROWS):
+            features="physical", rows=MOST_ROWS, engine=None):
         """Fit to the labelled graphs.
 
         Parameters
@@ -127,22 +134,27 @@ class Gbdt:
         features : {"physical", "wide"}
         rows : int
             At most so many configurations a graph, see `sample_rows`; never more than 10,000.
+        engine : optional
+            Dask workers (`evaluation.engine.open_engine`): feature tables are computed there, the same ones, and trees
+            grow there, see `kit.models.gbdt_dask`.
 
         Raises
         ------
         InputError
-            For an unknown objective or feature set, or where no graph has anything to rank.
+            For an unknown objective or feature set, where no graph has anything to rank, or for `minutes` with
+            `engine`.
         """
         for value, known in ((objective, OBJECTIVES), (features, FEATURE_SETS)):
             if value not in known:
                 raise InputError(f"{value!r} is unknown to the gbdt; it takes one of {', '.join(known)}")
         self.objective, self.feature_set, self.threads = objective, features, threads
-        rng = np.random.default_rng(seed)
-        learn = tables(train, features, min(rows, MOST_ROWS), rng)
+        if engine and minutes:
+            raise InputError("Dask workers cannot all stop at the same minute; leave --minutes out with --cluster")
+        learn = tables(train, features, min(rows, MOST_ROWS), seed, engine)
         if not learn:
             raise InputError("no training graph has two configurations that differ in runtime")
-        judge = [] if steps else tables(valid, features, min(rows, MOST_ROWS), rng)
-        self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed)
+        judge = [] if steps else tables(valid, features, min(rows, MOST_ROWS), seed, engine)
+        self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed, engine)
 
     def _parameters(self, graph, learn, seed):
         """LightGBM's parameters; `graph` tells the kind."""
@@ -159,13 +171,19 @@ class Gbdt:
             "force_row_wise": True, "verbose": -1,
         }
 
-    def _boost(self, learn, judge, parameters, steps, minutes, seed):
+    def _boost(self, learn, judge, parameters, steps, minutes, seed, engine):
         import lightgbm as lgb
 
         from kit.models import pairwise
 
         make = pairwise.dataset if self.objective == "pairwise" else _dataset
         data = make(learn, self.objective, seed)
+        metric = _rank_correlation(judge, -1 if self.objective == "lambdarank" else 1)
+        if engine:
+            from kit.models import gbdt_dask
+
+            return gbdt_dask.train(engine, parameters, data, steps or ROUNDS,
+                                   np.concatenate([t.features for t in judge]) if judge else None, metric, PATIENCE)
         callbacks = [_deadline(minutes)] if minutes else []
         valid_sets = []
         if judge:
@@ -173,7 +191,7 @@ class Gbdt:
                 sum(len(t.runtime) for t in judge)), reference=data, free_raw_data=False)]
             callbacks.append(lgb.early_stopping(PATIENCE, verbose=False))
         booster = lgb.train(parameters, data, steps or ROUNDS, valid_sets=valid_sets, callbacks=callbacks,
-                            feval=_rank_correlation(judge, -1 if self.objective == "lambdarank" else 1))
+                            feval=metric)
         return lgb.Booster(model_str=booster.model_to_string(num_iteration=booster.best_iteration or None))
 
     def scores(self, graph):
