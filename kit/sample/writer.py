@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import joblib
 import numpy as np
 import polars as pl
 
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS
-from evaluation.engine import in_order, open_engine
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit import npz
@@ -62,11 +62,12 @@ def write(folder, scale="small", seed=0, constants="calibrated", collections=Non
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         made = Path(temporary) / folder.name
         root = made / "npz_all" / "npz"
+        jobs = _jobs(plan.SCALES[scale], seed, list(collections or COLLECTIONS))
+        run = joblib.Parallel(n_jobs=workers, return_as="generator") if workers > 1 else None
         shared = (root, plan.SCALES[scale], seed, values)
-        jobs = [(*shared, *job) for job in _jobs(plan.SCALES[scale], seed, list(collections or COLLECTIONS))]
-        with open_engine(jobs=workers) as engine:
-            rows = list(progress(in_order(engine.map(_write_one, jobs)), total=len(jobs), desc="sample",
-                                 unit="program"))
+        tasks = (joblib.delayed(_write_one)(*shared, *job) for job in jobs)
+        results = run(tasks) if run else (_write_one(*shared, *job) for job in jobs)
+        rows = list(progress(results, total=len(jobs), desc="sample", unit="program"))
         _write_answers(made, [row for part in rows for row in part])
         _write_sample_submission(made, [row for part in rows for row in part])
         with atomic(made / dataset.FILE) as out:
@@ -109,9 +110,8 @@ def _shares(total, parts):
     return [total // parts + (i < total % parts) for i in range(parts)]
 
 
-def _write_one(job):
+def _write_one(root, scale, seed, constants, split, name, count, collections):
     """Write the files of one program; what the answers need of each."""
-    root, scale, seed, constants, split, name, count, collections = job
     module = programs.load(name).module
     written = _write_kernels(root, split, module, scale.tiles, count, seed, constants) if count else []
     if collections:
