@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evaluation import board, ledger
 from evaluation.dataset import describe
+from evaluation.engine import Here, in_order
 from evaluation.entries import CSV, find
 from evaluation.errors import InputError
 from evaluation.files import atomic
@@ -126,10 +127,24 @@ def contents(entry, known, judged):
             "details": details, "warnings": warnings}
 
 
-def score_new(submissions, judged, records, entries, unscored):
-    """Score the entries that are new or changed and record them; reasons go into `unscored`."""
-    latest, truth = {key_of(record): record for record in records}, judged.truths()
-    for number, entry in enumerate(entries, start=1):
+_TRUTHS = {}  # by fingerprint; in a worker process, what it has loaded
+
+
+def _scored(task):
+    """What is recorded of an entry, and why nothing is: one of both is None."""
+    entry, judged, fingerprint = task
+    if fingerprint not in _TRUTHS:
+        _TRUTHS[fingerprint] = judged.truths()(entry.card["track"])
+    try:
+        return contents(entry, _TRUTHS[fingerprint], judged), None
+    except InputError as error:
+        return None, str(error)
+
+
+def _to_score(judged, records, entries, unscored):
+    """Tasks for `_scored`: the entries that are new or changed."""
+    latest, truth, tasks = {key_of(record): record for record in records}, judged.truths(), []
+    for entry in entries:
         if judged.concerns(entry):
             continue
         try:
@@ -138,13 +153,25 @@ def score_new(submissions, judged, records, entries, unscored):
             unscored[entry.name] = str(error)
             continue
         known.ready()  # whoever makes the board has to mend this, not the entrant
-        if is_current(latest.get(entry.key), entry, known):
-            continue
-        try:
-            ledger.append(Path(submissions) / RESULTS, records, contents(entry, known, judged))
-            print(f"scored {entry.name} ({number} of {len(entries)})", file=sys.stderr)
-        except InputError as error:
-            unscored[entry.name] = str(error)
+        if not is_current(latest.get(entry.key), entry, known):
+            _TRUTHS[known.fingerprint] = known
+            tasks.append((entry, judged, known.fingerprint))
+    return tasks
+
+
+def score_new(submissions, judged, records, entries, unscored, engine):
+    """Score the entries that are new or changed and record them in their order; reasons go into `unscored`."""
+    try:
+        tasks = _to_score(judged, records, entries, unscored)
+        for number, (record, reason) in enumerate(in_order(engine.map(_scored, tasks)), start=1):
+            name = tasks[number - 1][0].name
+            if reason is not None:
+                unscored[name] = reason
+                continue
+            ledger.append(Path(submissions) / RESULTS, records, record)
+            print(f"scored {name} ({number} of {len(tasks)})", file=sys.stderr)
+    finally:
+        _TRUTHS.clear()
 
 
 def boards_of(records, entries, unscored, judged, reveal):
@@ -186,7 +213,7 @@ def standing_boards(submissions, judged, reveal=False):
     return boards_of(ledger.read(Path(submissions) / RESULTS), entries, unscored, judged, reveal)
 
 
-def update(submissions, judged, html=False, reveal=False):
+def update(submissions, judged, html=False, reveal=False, engine=None):
     """Score what is new, record it, write the boards; safe when several processes do it at once.
 
     Parameters
@@ -198,6 +225,8 @@ def update(submissions, judged, html=False, reveal=False):
         Also write the page.
     reveal : bool
         Show the private half too.
+    engine : optional
+        From `evaluation.engine.open_engine`; by default entries are scored in this process.
 
     Returns
     -------
@@ -210,7 +239,7 @@ def update(submissions, judged, html=False, reveal=False):
     with locked(folder / LOCK):
         records = ledger.read(folder / RESULTS)
         entries, unscored = find(folder)
-        score_new(folder, judged, records, entries, unscored)
+        score_new(folder, judged, records, entries, unscored, engine or Here())
         boards = boards_of(records, entries, unscored, judged, reveal)
         text = render(boards, unscored, ledger.last_hash(records))
         with atomic(folder / MARKDOWN) as out:

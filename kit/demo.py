@@ -9,7 +9,7 @@ from evaluation.scoring import score_submission
 from kit.predict import predict
 from kit.runs import train
 
-MODELS = ("heuristic", "analytic", "gbdt")
+MODELS = {"heuristic": None, "analytic": None, "gbdt": None, "gru": 20}  # steps; None: as many as help
 SAMPLE = Path("data/sample")
 SEED = 0
 
@@ -37,10 +37,11 @@ def demo(data=None, *, runs="runs", submissions="submissions", threads=1, say=pr
     splits = [s for s in ("valid", "test") if any(graph_files(find_root(data), c, s) for c in COLLECTIONS)]
     say(f"data set: {identity.label} in {data}")
     table, written = [], []
-    for model in MODELS:
+    for model, steps in MODELS.items():
         name = f"{identity.name}-{model}"
         say(f"\n{model}")
-        train(model, data, Path(runs) / name, seed=SEED, threads=threads, report=lambda line: say(f"  {line}"))
+        train(model, data, Path(runs) / name, seed=SEED, steps=steps, threads=threads,
+              report=lambda line: say(f"  {line}"))
         for split in splits:
             out = Path(submissions) / f"{name}-{split}"
             say(f"  ranking {split}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
+from evaluation.engine import open_engine
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from kit.graphs import Graphs, distinct_configs
@@ -126,7 +127,7 @@ def _fit_member(model, folder, train, valid, **settings):
 
 
 def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="train", minutes=None, steps=None,
-          threads=1, memory=None, report=print, **options):
+          threads=1, memory=None, cluster=None, report=print, **options):
     """Fit a ranker for every collection that has something to learn from.
 
     Parameters
@@ -147,6 +148,8 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     memory : int, optional
         Bytes that training may take: a store is made where there is none, and read from. Passed to rankers whose
         ``fit`` takes ``memory``.
+    cluster : str, optional
+        Dask workers for rankers that use an ``engine``, see `evaluation.engine.open_engine`.
     report : callable
         Gets a line of text for each collection.
     **options
@@ -157,29 +160,21 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     dict
         The run's record, as `kit.models.ranker.read_run` gives it back.
     """
-    _check_options(model, options)
+    _check_options(model, options, cluster)
     if memory:
         options |= _within(memory, model, data, threads, report)
     report = report if processes.rank() == 0 else (lambda line: None)
     identity = dataset.describe(data)
     record = {"model": model, "dataset": vars(identity), "seed": seed, "seeds": seeds, "folds": folds, "fit": fit,
-              "minutes": minutes, "steps": steps, "threads": threads, "options": options}
+              "minutes": minutes, "steps": steps, "threads": threads, "cluster": cluster, "options": options}
     if processes.rank() == 0 and _begin(Path(run), record):
         report(f"{run}: continuing an unfinished run with the same settings")
     processes.wait()
     record |= {"collections": {}, "skipped": {}, "versions": versions(), "commit": commit(), "command": command(),
                "created": now()}
-    for collection in collections or COLLECTIONS:
-        reason = reason_to_skip(model, Graphs(data, collection, "train"))
-        if reason:
-            record["skipped"][collection] = reason
-            report(f"{collection}: skipped: {reason}")
-            continue
-        members, seconds = _fit_members(model, data, collection, rankers.collection_folder(run, collection), seed=seed,
-                                        seeds=seeds, folds=folds, fit=fit, steps=steps, threads=threads,
-                                        minutes=minutes and minutes / (seeds * folds), **options)
-        record["collections"][collection] = {"members": members, "train_seconds": round(seconds, 3)}
-        report(f"{collection}: {model} fitted in {seconds:.1f} s")
+    with open_engine(cluster) as engine:
+        used = {"engine": engine} if cluster else {}
+        _fit_collections(record, data, run, collections or COLLECTIONS, report, **options, **used)
     if processes.rank() == 0:
         rankers.write_run(run, record)
     return record
@@ -196,14 +191,33 @@ def _within(memory, model, data, threads, report):
     return {"memory": memory} if "memory" in inspect.signature(rankers.resolve(model).fit).parameters else {}
 
 
-def _check_options(model, options):
+def _fit_collections(record, data, run, collections, report, **options):
+    """Fit what can be fitted, and note in the record what was and why the rest was not."""
+    model, members = record["model"], record["seeds"] * record["folds"]
+    settings = {name: record[name] for name in ("seed", "seeds", "folds", "fit", "steps", "threads")}
+    for collection in collections:
+        reason = reason_to_skip(model, Graphs(data, collection, "train"))
+        if reason:
+            record["skipped"][collection] = reason
+            report(f"{collection}: skipped: {reason}")
+            continue
+        fitted, seconds = _fit_members(model, data, collection, rankers.collection_folder(run, collection), **settings,
+                                       minutes=record["minutes"] and record["minutes"] / members, **options)
+        record["collections"][collection] = {"members": fitted, "train_seconds": round(seconds, 3)}
+        report(f"{collection}: {model} fitted in {seconds:.1f} s")
+
+
+def _check_options(model, options, cluster):
     """Refuse options that the ranker's `fit` does not take."""
     parameters = inspect.signature(rankers.resolve(model).fit).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if cluster and "engine" not in parameters:
+        raise InputError(f"{model} does not train on Dask workers; leave --cluster out (networks train on several "
+                         "machines under torchrun: see the README, More than one machine)")
     unknown = [] if takes_any else sorted(set(options) - set(parameters))
     if unknown:
         known = sorted(set(parameters) - {"self", "train", "valid", "seed", "minutes", "steps", "folder", "threads",
-                                              "memory"})
+                                              "memory", "engine"})
         raise InputError(f"{model} takes no {', '.join(unknown)}; its options: {', '.join(known) or 'none'}")
 
 

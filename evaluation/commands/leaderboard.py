@@ -1,5 +1,7 @@
 """Score all entries that are new or changed, and write the boards."""
 
+from evaluation.engine import add_cluster, open_engine
+
 
 def arguments(parser):
     """Declare what the command takes."""
@@ -9,6 +11,9 @@ def arguments(parser):
     parser.add_argument("--submissions", default="submissions", metavar="DIR", help="folder of entries (submissions)")
     parser.add_argument("--html", action="store_true", help="also write leaderboard.html")
     parser.add_argument("--reveal", action="store_true", help="show the private half of the graphs too")
+    parser.add_argument("--jobs", type=int, choices=range(1, 1025), default=1, metavar="N",
+                        help="processes that score entries (1)")
+    add_cluster(parser)
     parser.add_argument("--verify", action="store_true", help="score everything again and name all that does not fit")
 
 
@@ -19,7 +24,8 @@ def run(args):
     judged = contest(args.data, args.split, args.answers)
     if args.verify:
         return _verify(args, judged)
-    print(update(args.submissions, judged, args.html, args.reveal))
+    with open_engine(args.cluster, args.jobs) as engine:
+        print(update(args.submissions, judged, args.html, args.reveal, engine))
     for name in (MARKDOWN, PAGE) if args.html else (MARKDOWN,):
         print(f"written: {args.submissions}/{name}")
     return 0

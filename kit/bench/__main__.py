@@ -6,8 +6,8 @@ import os
 import platform
 
 BENCHES = {"reading": "kit.bench.reading", "hlo": "kit.bench.hlo", "unpacking": "kit.bench.unpacking",
-           "store": "kit.bench.store",
-           "scoring": "evaluation.bench"}
+           "prediction": "kit.bench.prediction", "partition": "kit.bench.partition", "cluster": "kit.bench.cluster",
+           "growth": "kit.bench.growth", "store": "kit.bench.store", "scoring": "evaluation.bench"}
 
 
 def main():

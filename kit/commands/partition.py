@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from evaluation.engine import add_cluster
 from kit.commands import common
 
 
@@ -80,6 +81,7 @@ def _solving(part):
                         help="a budget that gives the same partition everywhere")
     part.add_argument("--seed", type=common.non_negative, default=0)
     part.add_argument("--jobs", type=common.positive, default=common.cores(), metavar="N", help="processes")
+    add_cluster(part)
 
 
 def run(args):
@@ -108,7 +110,8 @@ def _outcomes(args, pairs):
     from kit.partition.workflow import tasks
 
     entry = args.subverb == "solve" and args.out is not None
-    outcomes, interrupted = solve_all(tasks(pairs, args.k, args.memory, _budget(args), entry), args.jobs)
+    outcomes, interrupted = solve_all(tasks(pairs, args.k, args.memory, _budget(args), entry), args.jobs,
+                                      cluster=args.cluster)
     if interrupted:
         _say("interrupted: these are the best so far, pairs not begun are left out")
     return outcomes

@@ -1,6 +1,7 @@
 """Fit a ranker for every collection that has something to learn from, and keep them as a run."""
 
 from evaluation.collections import COLLECTIONS
+from evaluation.engine import add_cluster
 from kit.commands import common
 
 
@@ -24,6 +25,7 @@ def arguments(parser):
     parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
     parser.add_argument("--max-memory", type=common.memory, metavar="8GB",
                         help="train from a store, made where there is none, within so much memory (gbdt, gru, sage)")
+    add_cluster(parser)
     parser.add_argument("--objective",
                         help="ranks, lambdarank or pairwise (gbdt); mse, listmle, hinge or logistic (gru, sage)")
     parser.add_argument("--features", help="physical or wide (gbdt)")
@@ -32,6 +34,8 @@ def arguments(parser):
     parser.add_argument("--width", type=common.positive, metavar="N", help="of all embeddings (gru, sage)")
     parser.add_argument("--rows", type=common.positive, metavar="N", help="most configurations of a graph (gbdt), "
                         "of a graph and step (gru, sage)")
+    parser.add_argument("--no-cost", dest="cost", action="store_false", default=None,
+                        help="leave the estimate of the nodes' costs out, to see what it is worth (gru, sage)")
     parser.add_argument("--across", action="store_true", default=None,
                         help="let configurations attend to each other (gru, sage)")
 
@@ -40,10 +44,10 @@ def run(args):
     """Train."""
     from kit.runs import train
 
-    names = ("objective", "features", "join", "pool", "width", "rows", "across")
+    names = ("objective", "features", "join", "pool", "width", "rows", "cost", "across")
     options = {key: value for key in names if (value := getattr(args, key)) is not None}
     train(args.model, args.data, args.run, collections=args.collection, seed=args.seed, seeds=args.seeds,
           folds=args.folds, fit=args.fit, minutes=args.minutes, steps=args.steps, threads=args.threads,
-          memory=args.max_memory, **options)
+          memory=args.max_memory, cluster=args.cluster, **options)
     print(f"run written: {args.run}\nnext: python -m kit predict --run {args.run} --data {args.data} "
           f"--split valid --out submissions/{common.last(args.run)}")

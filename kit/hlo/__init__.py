@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -197,9 +198,10 @@ def _calls(computations, where):
 def edges(operands, calls, roots, computation):
     """Distinct (consumer, producer) pairs, sorted; a caller's producers include the roots of what it calls."""
     root = dict(zip(computation[roots].tolist(), roots.tolist(), strict=True))
-    pairs = {(u, v) for u, row in enumerate(operands) for v in row}
-    pairs |= {(u, root[c]) for u, row in enumerate(calls) for c in row}
-    return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    producers = [*chain.from_iterable(operands), *(root[c] for row in calls for c in row)]
+    consumers = np.concatenate([np.repeat(np.arange(len(rows)), list(map(len, rows))) for rows in (operands, calls)])
+    pairs = np.unique(consumers * len(computation) + np.array(producers, dtype=np.int64))
+    return np.column_stack(np.divmod(pairs, len(computation)))
 
 
 def configurable(opcode, computation, calls):

@@ -1,7 +1,9 @@
 """Checkpoints of a training: written whole, checked when read, the last two kept."""
 
 import pickle
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import torch
@@ -10,6 +12,8 @@ from evaluation.errors import InputError
 from evaluation.files import atomic
 
 KEPT = 2
+DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, NotImplementedError,
+          ValueError, LookupError, OverflowError, AttributeError)  # what readers of a zip file trip over
 
 
 def read_tensors(file):
@@ -23,13 +27,14 @@ def read_tensors(file):
     try:
         with zipfile.ZipFile(file) as archive:
             damaged = archive.testzip()
-        if damaged:
-            raise ValueError(f"{file}: damaged in {damaged}")
-        return torch.load(file, map_location="cpu", weights_only=True)
+        state = None if damaged else torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(f"{file}: holds something else than tensors and plain values") from error
-    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError) as error:
+    except DAMAGE as error:
         raise ValueError(f"{file}: truncated or damaged ({error})") from error
+    if damaged:
+        raise ValueError(f"{file}: damaged in {damaged}")
+    return state
 
 
 def checkpoints(folder):

@@ -28,7 +28,7 @@ class Gbdt:
     """
 
     def fit(self, train, valid, *, seed=0, minutes=None, steps=None, folder=None, threads=1, objective="ranks",
-            features="physical", rows=MOST_ROWS, memory=None):
+            features="physical", rows=MOST_ROWS, memory=None, engine=None):
         """Fit to the labelled graphs.
 
         Parameters
@@ -52,25 +52,31 @@ class Gbdt:
             At most so many configurations a graph, see `kit.models.tables.stratified`; never more than 10,000.
         memory : int, optional
             Bytes that the process may take; fewer rows are learnt from where it is tight.
+        engine : optional
+            Dask workers (`evaluation.engine.open_engine`): feature tables are computed there, the same ones, and trees
+            grow there, see `kit.models.gbdt_dask`.
 
         Raises
         ------
         InputError
-            For an unknown objective or feature set, or where no graph has anything to rank.
+            For an unknown objective or feature set, where no graph has anything to rank, or for `minutes` with
+            `engine`.
         """
         for value, known in ((objective, OBJECTIVES), (features, FEATURE_SETS)):
             if value not in known:
                 raise InputError(f"{value!r} is unknown to the gbdt; it takes one of {', '.join(known)}")
         self.objective, self.feature_set, self.threads = objective, features, threads
+        if engine and minutes:
+            raise InputError("Dask workers cannot all stop at the same minute; leave --minutes out with --cluster")
         if not len(train):
             raise InputError("there is no training graph")
         columns = len(feature_module(train[0]).columns(features))
         rows = rows_within(memory, train, columns, min(rows, MOST_ROWS))
-        learn = tables(train, features, rows, seed)
+        learn = tables(train, features, rows, seed, engine)
         if not len(learn):
             raise InputError("no training graph has two configurations that differ in runtime")
-        judge = [] if steps else tables(valid, features, rows, seed)
-        self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed)
+        judge = [] if steps else tables(valid, features, rows, seed, engine)
+        self.booster = self._boost(learn, judge, self._parameters(train[0], learn, seed), steps, minutes, seed, engine)
 
     def _parameters(self, graph, learn, seed):
         """LightGBM's parameters; `graph` tells the kind."""
@@ -87,22 +93,25 @@ class Gbdt:
             "force_row_wise": True, "verbose": -1,
         }
 
-    def _boost(self, learn, judge, parameters, steps, minutes, seed):
+    def _boost(self, learn, judge, parameters, steps, minutes, seed, engine):
         import lightgbm as lgb
 
         from kit.models import pairwise
 
-        if self.objective == "pairwise":
-            data = pairwise.dataset(learn, seed)
-        else:
-            data = _dataset(learn, parameters)
+        data = pairwise.dataset(learn, seed) if self.objective == "pairwise" else _dataset(learn, parameters, engine)
+        metric = _rank_correlation(judge, -1 if self.objective == "lambdarank" else 1)
+        if engine:
+            from kit.models import gbdt_dask
+
+            return gbdt_dask.train(engine, parameters, data, steps or ROUNDS,
+                                   np.array(judge.features) if len(judge) else None, metric, PATIENCE)
         callbacks = [_deadline(minutes)] if minutes else []
         valid_sets = []
         if len(judge):
             valid_sets = [lgb.Dataset(np.array(judge.features), np.zeros(len(judge.runtime)), reference=data)]
             callbacks.append(lgb.early_stopping(PATIENCE, verbose=False))
         booster = lgb.train(parameters, data, steps or ROUNDS, valid_sets=valid_sets, callbacks=callbacks,
-                            feval=_rank_correlation(judge, -1 if self.objective == "lambdarank" else 1))
+                            feval=metric)
         return lgb.Booster(model_str=booster.model_to_string(num_iteration=booster.best_iteration or None))
 
     def scores(self, graph):
@@ -138,13 +147,15 @@ class Gbdt:
         return ranker
 
 
-def _dataset(learn, parameters):
+def _dataset(learn, parameters, engine):
     """Rows of all graphs as a LightGBM data set; graphs weigh the same, whatever their number of rows."""
+    plain = engine is not None
     ranks = np.concatenate([t.ranks for t in learn])
     if parameters["objective"] == "lambdarank":
         grades = np.rint((1 - ranks) * (GRADES - 1)).astype(np.int32)
-        return dataset(learn, grades, parameters, group=learn.sizes)
-    return dataset(learn, ranks, parameters, weight=np.repeat(np.mean(learn.sizes) / learn.sizes, learn.sizes))
+        return dataset(learn, grades, parameters, plain, group=learn.sizes)
+    weight = np.repeat(np.mean(learn.sizes) / learn.sizes, learn.sizes)
+    return dataset(learn, ranks, parameters, plain, weight=weight)
 
 
 def _rank_correlation(judge, sign):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,14 +17,15 @@ from kit.distinct import distinct_configs
 from kit.graphs import Graphs, TileGraph
 from kit.models import losses, processes
 from kit.models.checkpoints import read_tensors
-from kit.models.encoding import TileConfigs, encode_distinct
+from kit.models.encoding import LayoutConfigs, TileConfigs, encode_distinct
 from kit.models.examples import StoredExamples, encoding_folder, examples
 from kit.models.network import Network
 from kit.models.training import Settings, train_network
 
 MODEL_FILE, RECORD_FILE = "model.pt", "ranker.json"
 POOL_ROWS, JUDGE_ROWS, JUDGE_GRAPHS = 10_000, 500, 100
-CHUNK = 1 << 22  # numbers in the values of a chunk of configurations; a network holds about a dozen such
+CHUNK = 1 << 22  # numbers in what the body reads of a chunk of configurations; a network holds about a dozen such
+MOST_CHUNKS = 8  # at once
 MOST_CONFIGS = 512  # of a chunk
 JOINS, POOLS = ("early", "late"), ("attention", "meanmax")
 GRAPHS = {"tile": 8, "layout": 4}  # a step
@@ -125,22 +127,33 @@ class Neural:
         """Score of every configuration: float64, shape (c,), lower = faster.
 
         Copies of a configuration are scored once. Configurations are looked up and scored in chunks whose
-        memory does not depend on their number.
+        memory does not depend on their number; each thread has chunks of its own, since a recurrent network's
+        many small steps gain nothing from threads that share them.
         """
         kind = self.options["kind"]
         if kind_of(graph) != kind:
             raise InputError(f"{graph.id}: a {kind_of(graph)} graph, and this ranker learnt from {kind} graphs")
         distinct = distinct_configs(graph)
-        with threads_of_torch(self.threads), torch.inference_mode():
+        with threads_of_torch(1):
             encoding = encode_distinct(graph)
-            prepared = self.network.eval().prepare(encoding.rows(torch.arange(0)), whole=True)
-            rows = torch.arange(len(distinct.first))
-            found = [self.network(encoding.rows(part), prepared) for part in rows.split(self.chunk(encoding))]
+            none = encoding.rows(torch.arange(0))
+            with torch.inference_mode():
+                prepared = self.network.eval().prepare(none, whole=True)
+            parts = torch.arange(len(distinct.first)).split(self.chunk(none))
+            with ThreadPoolExecutor(min(self.threads, MOST_CHUNKS), initializer=torch.set_num_threads,
+                                    initargs=(1,)) as pool:
+                found = list(pool.map(lambda part: self._score(encoding.rows(part), prepared), parts))
         return torch.cat(found).double().numpy()[distinct.inverse]
+
+    @torch.inference_mode()
+    def _score(self, encoding, prepared):
+        return self.network(encoding, prepared)
 
     def chunk(self, encoding):
         """How many configurations are scored at once."""
-        return max(1, min(MOST_CONFIGS, CHUNK // (len(encoding.opcode) * self.options["width"])))
+        configurable = isinstance(encoding.configs, LayoutConfigs) and self.network.body.nodes == "configurable"
+        nodes = len(encoding.configs.place if configurable else encoding.opcode)
+        return max(1, min(MOST_CONFIGS, CHUNK // (nodes * self.options["width"])))
 
     def save(self, folder):
         """Write the weights, tensors only, and a small JSON record."""

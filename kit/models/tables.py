@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
+from evaluation.engine import Here, in_order
 from evaluation.errors import InputError
 from kit import npz
 from kit.distinct import distinct_configs, merged_runtimes
@@ -131,7 +132,7 @@ def rows_within(memory, graphs, columns, rows):
     return min(rows, allowed)
 
 
-def tables(graphs, feature_set, rows, seed):
+def tables(graphs, feature_set, rows, seed, engine=None):
     """Feature tables of the graphs that have something to rank.
 
     Parameters
@@ -141,6 +142,8 @@ def tables(graphs, feature_set, rows, seed):
     feature_set : str
     rows, seed : int
         At most so many rows of a graph, see `stratified`.
+    engine : optional
+        Where tables are computed that no store keeps, see `evaluation.engine`.
 
     Returns
     -------
@@ -149,11 +152,16 @@ def tables(graphs, feature_set, rows, seed):
     store = getattr(graphs, "store", None)
     if store is not None and len(graphs) and all(store.entry(file) for file in graphs.files):
         return _stored(store, graphs, feature_set, rows, seed)
-    found = list(_each(graphs, feature_set, rows, seed))
+    tasks = [(graphs[i:i + 1], feature_set, rows, seed) for i in range(len(graphs))]
+    found = [table for part in in_order((engine or Here()).map(_part, tasks)) for table in part]
     if not found:
         return Tables(np.zeros((0, 0), np.float32), np.zeros(0), np.zeros(0, np.int64))
     return Tables(np.concatenate([t.features for t in found]), np.concatenate([t.runtime for t in found]),
                   np.array([len(t.runtime) for t in found]))
+
+
+def _part(task):
+    return list(_each(*task))
 
 
 def _each(graphs, feature_set, rows, seed):
@@ -195,7 +203,7 @@ def _gather(store, graphs, feature_set, rows, seed, file):
                      "runtime": ((int(sizes.sum()),), np.float64, runtime)}, plain=("features",))
 
 
-def dataset(learn, label, parameters, **fields):
+def dataset(learn, label, parameters, plain=False, **fields):
     """A LightGBM data set, streamed from the tables; from a store's it is kept in LightGBM's own binary format.
 
     Parameters
@@ -204,6 +212,8 @@ def dataset(learn, label, parameters, **fields):
     label : array, shape (r,)
     parameters : dict
         LightGBM's: what they say of binning must not change afterwards.
+    plain : bool
+        Hold all rows in memory, for who deals them out.
     **fields
         ``weight`` or ``group``, as `lightgbm.Dataset` takes them.
 
@@ -213,6 +223,8 @@ def dataset(learn, label, parameters, **fields):
     """
     import lightgbm as lgb
 
+    if plain:
+        return lgb.Dataset(np.array(learn.features), label, **fields)
     if learn.cache is None:
         return lgb.Dataset(_rows(learn.features), label, params=parameters, **fields)
     file = learn.cache.with_name(f"{learn.cache.name}-{parameters['objective']}.bin")

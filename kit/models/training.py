@@ -218,12 +218,12 @@ def train_network(network, learn, judge, settings, folder=None, device="cpu"):
 
 def _loop(training, learn, judge, folder):
     before, start, drawn, recent = training.seconds, time.monotonic(), -DRAW_EVERY, []
-    bar = progress(total=training.settings.last_step, initial=training.step, desc="training", unit="step")
+    bar = _bar(training)
     going = training.done() < 1
     while going:
         recent.append(training.advance(learn))
-        bar.update()
         training.seconds = processes.first(before + time.monotonic() - start)
+        bar.update((training.step if training.settings.last_step else int(training.seconds)) - bar.n)
         going = training.done() < 1
         if training.step % EVALUATE_EVERY and going:
             continue
@@ -232,6 +232,7 @@ def _loop(training, learn, judge, folder):
         if judge:
             row |= evaluate(training.network, judge, training.settings, training.device)
             going &= training.judge(row)
+        bar.set_postfix({name: row[name] for name in ("loss", "tau") if name in row}, refresh=False)
         if folder is not None:
             curve.append(folder, row)
             if training.seconds - drawn > DRAW_EVERY:
@@ -239,3 +240,11 @@ def _loop(training, learn, judge, folder):
                 drawn = training.seconds
             checkpoints.write(folder, training.step, training.state())
     bar.close()
+
+
+def _bar(training):
+    """Progress in steps, or in seconds where time ends the training."""
+    steps = training.settings.last_step
+    total, done = (steps, training.step) if steps else (round(60 * training.settings.minutes), int(training.seconds))
+    return progress(total=total, initial=done, desc="training", unit="step" if steps else "s",
+                    disable=processes.rank() > 0)

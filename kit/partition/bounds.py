@@ -15,7 +15,7 @@ from kit.partition.problem import from_instance
 from kit.partition.slicegraph import simple as simple_value
 
 MARGIN = 1e-9
-CHUNK = 32
+CHUNK = 32_000  # nodes of all the graphs that are cut between two looks at the clock
 
 
 def simple_bound(problem, k):
@@ -23,8 +23,10 @@ def simple_bound(problem, k):
     return simple_value(problem, k) * (1 - MARGIN), {"method": "simple"}
 
 
-def anchor_bound(problem, k, *, limit=np.inf, deadline=np.inf):
+def anchor_bound(problem, k, *, low=0.0, limit=np.inf, deadline=np.inf):
     """Bound 4: the dearest anchor; the nodes that promise most come first.
+
+    Nodes that cost no more than `low` even alone are left out: no anchor of theirs is above it.
 
     Returns
     -------
@@ -36,10 +38,11 @@ def anchor_bound(problem, k, *, limit=np.inf, deadline=np.inf):
     for j in range(len(problem.weight)):
         promise[problem.pin[problem.pin_start[j]:problem.pin_start[j + 1]]] += problem.weight[j]
     nodes, best, node = np.argsort(-promise, kind="stable"), 0.0, None
-    for at in range(0, len(nodes), CHUNK):
-        if time.monotonic() > deadline or best >= limit:
+    chunk = max(1, CHUNK // max(1, len(nodes)))
+    for at in range(0, len(nodes), chunk):
+        if time.monotonic() > deadline or best >= limit or promise[nodes[at]] <= max(best, low):
             break
-        part = nodes[at:at + CHUNK]
+        part = nodes[at:at + chunk]
         values = np.zeros(len(part))
         done = anchor_bounds(problem, part, limit, values)
         top = int(np.argmax(values[:done]))

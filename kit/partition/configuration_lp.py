@@ -3,6 +3,10 @@
 A partition below T is such a cover by k sets; where even the fractional cover needs more than k, OPT > T. Columns come
 from annealing and, where that finds none, from the search of `kit.partition.refutation`, which otherwise proves the
 bound. The duals are smoothed (Wentges), because those of a degenerate cover jump about.
+
+Large graphs are covered by groups: a set covers of a group the share that the nodes it holds have in the group's value.
+Any values of the nodes can carry the proof, so also those that such a cover's duals spread over the nodes; the program
+is only weaker, and much smaller. Its columns come from windows of many orders first.
 """
 
 import time
@@ -11,15 +15,19 @@ import highspy
 import numpy as np
 
 from kit.partition.highs import Quiet
-from kit.partition.orders import order_by
+from kit.partition.orders import order_by, standard_orders
 from kit.partition.pricing import labels_around, price
-from kit.partition.problem import set_cost
+from kit.partition.problem import reached_work, set_cost
 from kit.partition.refutation import LIMIT, PROVED, pair_costs, refute
+from kit.partition.windows import WindowSearch, groups_along, rough_values
 
 COUNTEREXAMPLES = 20
 BUDGET = 500
 RESOLUTION = 0.002
 PAIRS = 200  # nodes up to which the costs of all pairs are worth their time
+SINGLE = 250  # nodes up to which each gets a row of its own
+ROWS = 150
+ORDERS = 60  # whose windows are looked at in a round
 
 
 class Master:
@@ -28,17 +36,22 @@ class Master:
     Parameters
     ----------
     problem : Problem
+    group : int64 (n,)
+        Row that each node belongs to, numbered from 0.
+    value : float64 (n,)
+        Positive; a node's share in it is what it counts for in its row.
     """
 
-    def __init__(self, problem):
-        self.problem, self.n = problem, len(problem.work)
+    def __init__(self, problem, group, value):
+        self.problem, self.group, self.rows = problem, group, int(group.max(initial=-1)) + 1
+        self.share = value / np.bincount(group, value, self.rows)[group]
         self.solver = Quiet()
         self.solver.setOptionValue("threads", 1)
-        for _ in range(self.n):
+        for _ in range(self.rows):
             self.solver.addRow(1.0, highspy.kHighsInf, 0, np.array([], np.int32), np.array([]))
-        # A dear column per node keeps the program feasible until real ones cover it.
-        for v in range(self.n):
-            self.solver.addCol(float(self.n), 0.0, highspy.kHighsInf, 1, np.array([v], np.int32), np.array([1.0]))
+        # A dear column per row keeps the program feasible until real ones cover it.
+        for row in range(self.rows):
+            self.solver.addCol(float(self.rows), 0.0, highspy.kHighsInf, 1, np.array([row], np.int32), np.array([1.0]))
         self.sets, self.costs, self.known = [], [], set()
 
     def add(self, inside):
@@ -47,22 +60,23 @@ class Master:
         if key in self.known:
             return False
         self.known.add(key)
-        members = np.flatnonzero(inside).astype(np.int32)
+        covered = np.bincount(self.group[inside], self.share[inside], self.rows)
+        rows = np.flatnonzero(covered).astype(np.int32)
         self.sets.append(inside.copy())
         self.costs.append(set_cost(self.problem, inside))
-        self.solver.addCol(1.0, 0.0, highspy.kHighsInf, len(members), members, np.ones(len(members)))
+        self.solver.addCol(1.0, 0.0, highspy.kHighsInf, len(rows), rows, covered[rows])
         return True
 
     def allow(self, target):
         """Let only sets that cost at most `target` take part."""
         for i, cost in enumerate(self.costs):
-            self.solver.changeColBounds(self.n + i, 0.0, highspy.kHighsInf if cost <= target else 0.0)
+            self.solver.changeColBounds(self.rows + i, 0.0, highspy.kHighsInf if cost <= target else 0.0)
 
     def solve(self):
-        """Size of the smallest fractional cover and the nodes' duals: ``(float, float64 (n,))``."""
+        """Size of the smallest fractional cover and its duals, spread over the nodes: ``(float, float64 (n,))``."""
         self.solver.run()
-        duals = np.array(self.solver.getSolution().row_dual)
-        return self.solver.getInfo().objective_function_value, np.maximum(0.0, duals)
+        duals = np.maximum(0.0, np.array(self.solver.getSolution().row_dual))
+        return self.solver.getInfo().objective_function_value, duals[self.group] * self.share
 
 
 class ConfigurationBound:
@@ -80,17 +94,35 @@ class ConfigurationBound:
     """
 
     def __init__(self, problem, k, upper, partitions=(), seed=0):
+        n = len(problem.work)
         self.problem, self.k, self.seed = problem, k, seed
         self.random = np.random.default_rng(seed)
         self.centre = None
-        self.order = order_by(problem, np.arange(len(problem.work)))
-        self.master = Master(problem)
-        self.pairs = pair_costs(problem, upper) if len(problem.work) <= PAIRS else None
-        for v in range(len(problem.work)):
-            self.master.add(np.arange(len(problem.work)) == v)
+        self.order = order_by(problem, np.arange(n))
+        self.windows, self.anchors = None, None
+        self.pairs = pair_costs(problem, upper) if n <= PAIRS else None
+        if n <= SINGLE:
+            self.master = Master(problem, np.arange(n), np.ones(n))
+        else:
+            self._group(partitions)
+        for v in range(n):
+            self.master.add(np.arange(n) == v)
         for stages in partitions:
             for stage in np.unique(stages):
                 self.master.add(stages == stage)
+
+    def _group(self, partitions):
+        """Rows for groups of nodes, and what finds columns and proofs quickly on large graphs."""
+        problem, value = self.problem, rough_values(self.problem)
+        orders = standard_orders(problem)
+        self.master = Master(problem, groups_along(problem, orders[2], value, ROWS), value)
+        self.centre = value / value.sum() * self.k
+        orders += [order_by(problem, stages + np.argsort(np.argsort(orders[2])) / len(value)) for stages in partitions]
+        self.windows = WindowSearch(problem, orders, self.k, self.seed)
+        # Nodes comparable with most others come first: the graph falls apart without them, and of the anchors behind
+        # them few have enough value around.
+        above, below = reached_work(problem, np.ones(len(value)))
+        self.anchors = np.argsort(-(above + below), kind="stable")
 
     def _starts(self, count):
         """Labels to climb from: known columns and single nodes, at random."""
@@ -99,6 +131,15 @@ class ConfigurationBound:
         for row in rows:
             row[:] = labels_around(self.problem, sets[self.random.integers(len(sets))], self.order)
         return rows
+
+    def _price(self, values, target, steps, starts):
+        """Sets worth more than 1 that cost at most `target`, and the largest worth met."""
+        if self.windows is None:
+            return price(self.problem, values, target, self._starts(starts), steps=steps, seed=self.seed)
+        sets, worths = self.windows.find(values, target, ORDERS)
+        rows = np.array([labels_around(self.problem, inside, self.order) for inside in sets[:starts]])
+        more, most = price(self.problem, values, target, rows, steps=steps, seed=self.seed)
+        return np.concatenate([sets[worths > 1], more]), max(most, worths.max(initial=0.0))
 
     def decide(self, target, *, deadline, steps=1000, starts=20):
         """Whether the cover at `target` needs more than k sets.
@@ -109,17 +150,17 @@ class ConfigurationBound:
             "above": OPT > target, proved by `values`. "covered": k sets suffice fractionally. "unknown": out of time.
         """
         self.master.allow(target)
-        best, smoothing, budget = 0.0, 0.6, BUDGET
+        best, smoothing, budget = 0.0, 0.6, max(BUDGET, 4 * len(self.problem.work) * (self.windows is not None))
         while time.monotonic() < deadline:
             size, duals = self.master.solve()
             if size <= self.k + 1e-9:
                 return "covered", None
             values = duals if self.centre is None else smoothing * self.centre + (1 - smoothing) * duals
             self.seed += 1
-            sets, most = price(self.problem, values, target, self._starts(starts), steps=steps, seed=self.seed)
+            sets, most = self._price(values, target, steps, starts)
             if values.sum() > self.k * most:
                 status, found = refute(self.problem, values, target, self.k, deadline=deadline, pairs=self.pairs,
-                                       budget=budget, most=COUNTEREXAMPLES)
+                                       order=self.anchors, budget=budget, most=COUNTEREXAMPLES)
                 budget *= 2 if status == LIMIT else 1
                 if status == PROVED:
                     self.centre = values
@@ -137,7 +178,7 @@ class ConfigurationBound:
     def _try(self, values, target, deadline):
         """Whether `values` prove OPT > target; counterexamples become columns."""
         status, found = refute(self.problem, values, target, self.k, deadline=deadline, pairs=self.pairs,
-                               budget=20 * BUDGET, most=COUNTEREXAMPLES)
+                               order=self.anchors, budget=20 * BUDGET, most=COUNTEREXAMPLES)
         for inside in found:
             self.master.add(inside)
         return status == PROVED
@@ -159,23 +200,29 @@ class ConfigurationBound:
         (bound, values) : float, float64 (n,)
             Each new bound and the node values that prove it.
         """
-        ceiling = high
+        ceiling, last = high, 0.0
+        # Large programs climb in small steps and never step back: most columns go when the target falls.
+        large = self.windows is not None
+        step, long = (0.2, 0.3) if large else (0.5, 0.0)
         while time.monotonic() < deadline and high - low > RESOLUTION * high:
-            target = (low + high) / 2
-            end = min(deadline, time.monotonic() + slice_seconds)
+            target = max(last, low + step * (high - low))
+            end = min(deadline, time.monotonic() + max(slice_seconds, long * (deadline - time.monotonic())))
             verdict, values = self.decide(target, deadline=end)
             if verdict == "above":
-                low = target
+                low, last = target, 0.0
                 yield low, values
-            else:
-                high = target
+            elif verdict == "covered" or not large:
+                high, last = target, 0.0
                 ceiling = min(ceiling, target) if verdict == "covered" else ceiling
-            top, values = high, self.centre
+            else:
+                last = target
+            top, values = last or high, self.centre
+            end = min(deadline, time.monotonic() + slice_seconds / 2)
             for _ in range(4):
-                if top - low <= RESOLUTION * top or time.monotonic() > deadline or values is None:
+                if top - low <= RESOLUTION * top or time.monotonic() > end or values is None:
                     break
                 target = (low + top) / 2
-                if self._try(values, target, deadline):
+                if self._try(values, target, end):
                     low = target
                     yield low, values
                 else:

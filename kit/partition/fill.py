@@ -7,6 +7,8 @@ than on record; it may be stopped and started again at any time. ``--make`` firs
 import argparse
 import sys
 
+import numpy as np
+
 from evaluation.bounds import pair_id
 from kit import __version__
 from kit.partition import embedded
@@ -36,8 +38,15 @@ def open_tasks(records, seconds, seed, at_least=PROVED):
                 continue
             tried = known["lower"]["seconds"] if known else 0.0
             tasks.append((tried, Task(pair_id(instance.name, k), instance, k,
-                                      budget={"seconds": seconds, "seed": seed})))
+                                      budget={"seconds": seconds, "seed": seed, **_known(known)})))
     return [task for _, task in sorted(tasks, key=lambda pair: pair[0])]
+
+
+def _known(record):
+    """What a search starts from: the partition and the bound on record."""
+    if not record:
+        return {}
+    return {"start": np.array(record["best"]["stages"].split(";"), np.int64), "low": record["lower"]["value"]}
 
 
 def merge(records, outcome, budget):

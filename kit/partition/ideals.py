@@ -136,6 +136,16 @@ def _live(problem, members, pins):
     return start, live[:used], weight
 
 
+@njit(cache=True, nogil=True)
+def net_pins(problem, words):
+    """Consumers of each net as a bit set, uint64 (q, words)."""
+    pins = np.zeros((len(problem.weight), words), np.uint64)
+    for j in range(len(problem.weight)):
+        for p in range(problem.pin_start[j], problem.pin_start[j + 1]):
+            _insert(pins[j], problem.pin[p])
+    return pins
+
+
 def enumerate_ideals(problem, limit=200_000):
     """All order ideals of a problem, or None where there are more than `limit`.
 
@@ -144,10 +154,7 @@ def enumerate_ideals(problem, limit=200_000):
     count, members, work, param, start, links = _enumerate(problem, limit)
     if count < 0:
         return None
-    pins = np.zeros((len(problem.weight), members.shape[1]), np.uint64)
-    for j in range(len(problem.weight)):
-        for v in problem.pin[problem.pin_start[j]:problem.pin_start[j + 1]]:
-            _insert(pins[j], int(v))
+    pins = net_pins(problem, members.shape[1])
     members = members[:count].copy()
     return Ideals(members, work[:count].copy(), param[:count].copy(), start[:count + 1].copy(), links,
                   *_live(problem, members, pins), pins)

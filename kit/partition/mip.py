@@ -11,7 +11,7 @@ import highspy
 import numpy as np
 
 from kit.partition.highs import Quiet
-from kit.partition.problem import bottleneck, is_monotone
+from kit.partition.problem import bottleneck, is_monotone, reached_work
 
 INFINITY = highspy.kHighsInf
 TOLERANCE = 1e-9
@@ -68,9 +68,15 @@ def _between(after, before):
     return [(after, 1.0)] * (after is not None) + [(before, -1.0)] * (before is not None)
 
 
-def _prefixes(model, problem, count):
-    """Nested prefixes of the graph closed under predecessors: column numbers, `count` per node."""
-    prefix = [[model.column(integer=True) for _ in range(count)] for _ in problem.work]
+def _prefixes(model, problem, count, low=None, high=None):
+    """Nested prefixes of the graph closed under predecessors: column numbers, `count` per node.
+
+    `low` and `high` are arrays (n, count) of bounds, 0 and 1 if not given.
+    """
+    low = np.zeros((len(problem.work), count)) if low is None else low
+    high = np.ones((len(problem.work), count)) if high is None else high
+    prefix = [[model.column(low=low[v, b], high=high[v, b], integer=True) for b in range(count)]
+              for v in range(len(problem.work))]
     for row in prefix:
         for before, after in pairwise(row):
             model.row([(before, 1.0), (after, -1.0)], -INFINITY, 0.0)
@@ -103,8 +109,35 @@ def _load(model, problem, member, whole):
     return load, constant
 
 
-def exact_model(problem, k):
+def borders(problem, k, ceiling):
+    """What a node's ancestors and descendants say about its stage where no stage costs more than `ceiling`.
+
+    As the work of its ancestors and itself needs so many stages, it cannot stand in an earlier one; likewise from
+    behind.
+
+    Returns
+    -------
+    (low, high) : float64 (n, k - 1)
+        Bounds on whether node v is in one of the first b + 1 stages. Where the lower exceeds the upper, no partition
+        is as cheap.
+    """
+    before, after = (np.ceil(np.maximum(work, 0.0) / max(ceiling, 1e-300) * (1 - TOLERANCE) - TOLERANCE)
+                     for work in reached_work(problem))
+    border = np.arange(k - 1)
+    low = (border >= (k - np.maximum(1.0, after))[:, None]).astype(float)
+    high = (border >= (np.maximum(1.0, before) - 1)[:, None]).astype(float)
+    return low, high
+
+
+def exact_model(problem, k, low=None, high=None):
     """Bound 3: one nested prefix per stage border. Empty stages are allowed where the capacity is not negative.
+
+    Parameters
+    ----------
+    problem : Problem
+    k : int
+    low, high : float64 (n, k - 1), optional
+        As `borders` returns them.
 
     Returns
     -------
@@ -112,7 +145,7 @@ def exact_model(problem, k):
     """
     model = Model()
     bottleneck = model.column(cost=1.0, high=INFINITY)
-    prefix = _prefixes(model, problem, k - 1)
+    prefix = _prefixes(model, problem, k - 1, low, high)
     for b in range(k):
         member = [_between(row[b] if b < k - 1 else None, row[b - 1] if b else None) for row in prefix]
         load, constant = _load(model, problem, member, 1.0 if b == k - 1 else 0.0)
@@ -199,8 +232,12 @@ def solve_exact(problem, k, stages, seconds, threads=1):
     value = bottleneck(problem, stages, k)
     if k == 1 or len(problem.work) == 0:
         return value, stages
-    model, prefix = exact_model(problem, k)
-    bound, columns = minimise(model, seconds, cutoff=value, threads=threads)
+    begin = time.monotonic()
+    low, high = borders(problem, k, value)
+    if (low > high).any():
+        return value * (1 - MARGIN), stages
+    model, prefix = exact_model(problem, k, low, high)
+    bound, columns = minimise(model, seconds - (time.monotonic() - begin), cutoff=value, threads=threads)
     if columns is None:
         return bound, stages
     found = k - 1 - np.rint(columns[np.array(prefix)]).astype(np.int64).sum(1)

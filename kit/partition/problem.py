@@ -172,6 +172,32 @@ def set_cost(problem, inside):
     return cost + max(0.0, held - problem.capacity)
 
 
+@njit(cache=True, nogil=True)
+def _reached(start, other, work):
+    """Work of each node and of all that it reaches, float64 (n,)."""
+    n = len(work)
+    total, seen, stack = np.zeros(n), np.full(n, -1, np.int64), np.empty(n, np.int64)
+    for v in range(n):
+        stack[0], size = v, 1
+        seen[v] = v
+        while size > 0:
+            size -= 1
+            x = stack[size]
+            total[v] += work[x]
+            for e in range(start[x], start[x + 1]):
+                if seen[other[e]] != v:
+                    seen[other[e]] = v
+                    stack[size] = other[e]
+                    size += 1
+    return total
+
+
+def reached_work(problem, work=None):
+    """Work of every node together with its ancestors, and with its descendants: two float64 (n,), in O(n m)."""
+    work = problem.work if work is None else work
+    return (_reached(problem.pred_start, problem.pred, work), _reached(problem.succ_start, problem.succ, work))
+
+
 def bottleneck(problem, stages, k):
     """The largest stage cost, in units."""
     return float(stage_costs(problem, np.ascontiguousarray(stages, np.int64), k).max(initial=0.0))

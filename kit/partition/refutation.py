@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 
 from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut, reach, surroundings
-from kit.partition.problem import set_cost, total, work_and_transfers
+from kit.partition.problem import assemble, edge_list, set_cost, total, work_and_transfers
 
+SMALL = 200  # nodes up to which the search works on the whole graph
 MARGIN = 1e-9
 ROUNDING = 1e-13
 PROVED, FOUND, LIMIT = 1, 0, -1
@@ -275,7 +276,63 @@ def _spill(problem, values, target, threshold, state, mu):
     return False
 
 
-def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=None, order=None, most=1):
+def restrict(problem, keep):
+    """The problem on the nodes `keep`, bool (n,), all others standing outside of every set in question.
+
+    Returns
+    -------
+    (part, nodes) : Problem, int64 (p,)
+        Node i of the part is ``nodes[i]``; its last node, without work or edges, stands for whatever else nets touch.
+    """
+    nodes = np.flatnonzero(keep)
+    outside = len(nodes)
+    index = np.full(len(keep), outside)
+    index[nodes] = np.arange(outside)
+    net = np.repeat(np.arange(len(problem.weight)), np.diff(problem.pin_start))
+    source, pin = index[problem.source], index[problem.pin]
+    touched = source < outside
+    touched[net[pin < outside]] = True
+    pairs = np.unique(np.stack([net, pin], 1)[touched[net] & (pin != source[net])], axis=0)
+    start = np.zeros(touched.sum() + 1, np.int64)
+    np.cumsum(np.bincount(pairs[:, 0], minlength=len(touched))[touched], out=start[1:])
+    edges = index[edge_list(problem)]
+    nets = (problem.weight[touched], source[touched], start, np.ascontiguousarray(pairs[:, 1]))
+    return assemble(np.append(problem.work[nodes], 0.0), np.append(problem.param[nodes], 0.0), problem.capacity,
+                    edges[(edges < outside).all(1)], nets), nodes
+
+
+class _Stack:
+    """Open vertices of a search, with room for one search of n nodes."""
+
+    def __init__(self, n, slope):
+        self.states, self.slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
+        self.lows, self.highs = np.zeros((2, 2 * n + 2, n), bool)
+        self.slope = slope
+
+    def begin(self, state):
+        """Only the root, in this state."""
+        self.states[0], self.lows[0], self.highs[0], self.slopes[0] = state, False, False, self.slope
+
+    def arrays(self):
+        """What `_search` takes."""
+        return self.states, self.lows, self.highs, self.slopes
+
+
+def _local(problem, values, threshold, state, slope):
+    """What is left around an anchor: (part, its values, nodes, stack), or None where it is not worth enough."""
+    if not propagate(problem, state, np.zeros((0, len(state))), np.inf) or values[state != OUT].sum() <= threshold:
+        return None
+    above, below = np.zeros((2, len(state)), bool)
+    held = np.flatnonzero(state != OUT)
+    reach(problem.pred_start, problem.pred, held, above)
+    reach(problem.succ_start, problem.succ, held, below)
+    part, nodes = restrict(problem, above & below)
+    stack = _Stack(len(nodes) + 1, slope)
+    stack.begin(np.append(state[nodes], np.int8(OUT)))
+    return part, np.append(values[nodes], 0.0), nodes, stack
+
+
+def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=None, order=None, most=1, local=None):
     """Prove that no convex set of cost at most `target` is worth a k-th of all values.
 
     Parameters
@@ -295,37 +352,56 @@ def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=N
         The anchors' order; by falling value if not given.
     most : int
         Stop after so many counterexamples, one an anchor.
+    local : bool, optional
+        Search on what is left of the graph around each anchor; without `pairs` only. If not given, on large graphs.
 
     Returns
     -------
     (status, found) : int, bool (s, n)
         PROVED: OPT > target. FOUND: the sets of `found` are worth more. LIMIT: undecided.
     """
-    n = len(values)
+    n = len(problem.work)
     threshold = values.sum() / k * (1 - MARGIN)
     order = np.argsort(-values, kind="stable") if order is None else order
+    local = pairs is None and n > SMALL if local is None else local
     pairs = np.zeros((0, n)) if pairs is None else pairs
-    inside, found = np.zeros(n, bool), []
-    states, slopes = np.zeros((2 * n + 2, n), np.int8), np.zeros(2 * n + 2)
-    lows, highs = np.zeros((2, 2 * n + 2, n), bool)
-    slopes[0] = values.sum() / max(problem.work.sum(), target, 1e-9)
-    rest = values.sum()
+    found, slope = [], values.sum() / max(problem.work.sum(), target, 1e-9)
+    whole = (problem, values, np.arange(n), _Stack(0 if local else n, slope))
+    rest, state = values.sum(), np.zeros(n, np.int8)
     for at in range(n):
         if rest <= threshold or len(found) >= most:
             break
-        states[0] = FREE
-        states[0, order[:at]] = OUT
-        states[0, order[at]] = IN
-        exclude_far(problem, order[at], target * (1 + MARGIN), states[0])
-        lows[0], highs[0], size = False, False, 1
-        while size > 0:
-            if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
-                return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
-            status, size, looked = _search(problem, values, target, threshold, pairs, states, lows, highs, slopes,
-                                           size, min(budget, 50), inside)
-            budget -= looked
-            if status == FOUND:
-                found.append(inside.copy())
-                break
+        state[:] = FREE
+        state[order[:at]] = OUT
+        state[order[at]] = IN
+        exclude_far(problem, order[at], target * (1 + MARGIN), state)
         rest -= values[order[at]]
+        if local:
+            place = _local(problem, values, threshold, state, slope)
+            if place is None:
+                continue
+        else:
+            place = whole
+            whole[3].begin(state)
+        status, inside, budget = _drain(*place, target, threshold, pairs, budget, deadline)
+        if status == FOUND:
+            found.append(np.zeros(n, bool))
+            found[-1][place[2]] = inside[:len(place[2])]
+        elif status == LIMIT:
+            return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
     return FOUND if found else PROVED, np.array(found, bool).reshape(-1, n)
+
+
+def _drain(problem, values, nodes, stack, target, threshold, pairs, budget, deadline):
+    """Search from the root to the end, with looks at the clock: (status, counterexample, budget left)."""
+    inside, size = np.zeros(len(values), bool), 1
+    pairs = pairs if len(pairs) else np.zeros((0, len(values)))
+    while size > 0:
+        if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
+            return LIMIT, inside, budget
+        status, size, looked = _search(problem, values, target, threshold, pairs, *stack.arrays(), size,
+                                       min(budget, 50), inside)
+        budget -= looked
+        if status == FOUND:
+            return FOUND, inside, budget
+    return PROVED, inside, budget

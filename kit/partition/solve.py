@@ -6,17 +6,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kit.partition import bounds
+from evaluation.errors import InputError
+from kit.partition import bounds, mip
 from kit.partition.orders import standard_orders
-from kit.partition.problem import bottleneck, from_instance
+from kit.partition.problem import bottleneck, from_instance, is_monotone
 from kit.partition.search import anneal, polish
 from kit.partition.slicegraph import Population, slice_order
+from kit.partition.splice import splice
 
 PROVED = 0.9999
 CLOSED = 1 - 1e-5  # a gap that small is not worth more time
 MOVES = 2000  # annealing moves that count as one evaluation
 IDEALS = 200_000
 EXACT_SIZE = 1000  # nodes times stage borders up to which HiGHS is worth a try
+LARGE = 250  # nodes from which partitions are spliced, too
+SPLICED = 5000  # nodes up to which they are
+BORDERS = 700  # binaries that large graphs may have left, once a good partition has fixed the others
 CONFIGURATION_SIZE = 2000  # nodes up to which the configuration program is
 
 
@@ -61,6 +66,7 @@ class _Run:
         self.stages = np.zeros(len(problem.work), np.int64)
         self.value = bottleneck(problem, self.stages, k)
         self.lower, self.certificate, self.methods, self.history = 0.0, None, {}, []
+        self.slicing = 0.0  # the longest that an order took, in seconds
 
     def left(self):
         """Seconds left."""
@@ -114,9 +120,11 @@ def _first(run, seed, threads):
         run.claim(run.value * (1 - bounds.MARGIN), {"method": "simple"})
     orders = standard_orders(run.problem)
     for order in orders:
-        if run.over():
+        if run.over() or run.left() < run.slicing:
             return orders
+        begin = time.monotonic()
         _, stages = slice_order(run.problem, order, run.k, run.value)
+        run.slicing = max(run.slicing, time.monotonic() - begin)
         if stages is not None:
             run.offer(stages, "slicing")
     return orders
@@ -128,7 +136,7 @@ def _cheap_bounds(run, timed):
         return
     n = len(run.problem.work)
     share = time.monotonic() + 0.15 * run.left() if timed else np.inf
-    run.claim(*bounds.anchor_bound(run.problem, run.k, limit=run.value, deadline=share))
+    run.claim(*bounds.anchor_bound(run.problem, run.k, low=run.lower, limit=run.value, deadline=share))
     if run.over() or n > 4000:
         return
     deadline = time.monotonic() + 0.4 * run.left() if timed else None
@@ -142,8 +150,13 @@ def _genetic(run, seed, orders, threads, evaluations=None, seconds=np.inf):
     """SliceGraph until it stalls, its evaluations are used up, or its time is."""
     if run.closed():
         return
-    end = min(run.deadline, time.monotonic() + seconds)
-    pool = Population(run.problem, run.k, _population(evaluations), seed, orders, threads)
+    end, size = min(run.deadline, time.monotonic() + seconds), _population(evaluations)
+    if evaluations is None and len(run.problem.work) > 2 * LARGE:
+        # An order of random priorities takes longer than a good one, which can be cut short.
+        size = min(size, int(seconds / (4 * run.slicing + 1e-9)))
+        if size < 4:
+            return
+    pool = Population(run.problem, run.k, size, seed, orders, threads)
     stalled, best = 0, pool.values[0]
     while stalled < 30 and time.monotonic() < end and (evaluations is None or pool.evaluations < evaluations):
         pool.advance()
@@ -156,37 +169,52 @@ def _population(evaluations):
     return 100 if evaluations is None else int(np.clip(evaluations // 10, 4, 100))
 
 
-def _annealing(run, seed, stop, evaluations=None):
+def _annealing(run, seed, stop, evaluations=None, seconds=np.inf):
     """Annealing from the best partition and from the start of the search in turn, longer each time."""
+    end = min(run.deadline, time.monotonic() + seconds)
     base, random, steps, number = run.stages.copy(), np.random.default_rng(seed), 500_000, 0
     budget = np.inf if evaluations is None else evaluations * MOVES
-    while not run.closed() and not stop.is_set() and budget > 0 and run.left() > 0:
+    while not run.closed() and not stop.is_set() and budget > 0 and time.monotonic() < end:
         start = run.stages if number % 3 else base
         hot = (0.005, 0.02, 0.002, 0.01)[number % 4]
         if budget < np.inf:
             steps = int(min(budget, max(200_000, evaluations * MOVES // 8)))
         budget -= steps
         _, stages = anneal(run.problem, run.k, start, steps=steps, hot=hot, seed=int(random.integers(2**31)),
-                           deadline=run.deadline)
+                           deadline=end)
         run.offer(stages, "annealing")
         number += 1
+        if LARGE < len(base) <= SPLICED and number % 2:
+            orders = 625_000 // len(base)
+            budget -= orders * MOVES
+            run.offer(splice(run.problem, run.k, run.stages, orders=orders, low=run.lower,
+                             seed=int(random.integers(2**31)), deadline=end)[1], "splicing")
         if number % 4 == 0 and steps < 20_000_000:
             steps *= 2
 
 
-def _exact(run, threads):
-    """HiGHS on the exact program, where it is small."""
-    if run.over() or len(run.problem.work) * (run.k - 1) > EXACT_SIZE:
+def _exact(run, threads, late=False):
+    """HiGHS on the exact program, where it is small: early, or on large graphs once a good partition is known."""
+    size = len(run.problem.work) * (run.k - 1)
+    if run.over() or late != (size > EXACT_SIZE) or len(run.problem.work) > CONFIGURATION_SIZE:
         return
-    lower, certificate, stages = bounds.exact_bound(run.problem, run.k, run.stages, seconds=0.25 * run.left(),
-                                                    threads=threads)
+    if late and (len(run.problem.work) <= LARGE or _open_borders(run) > BORDERS):
+        return
+    lower, certificate, stages = bounds.exact_bound(run.problem, run.k, run.stages,
+                                                    seconds=(0.5 if late else 0.25) * run.left(), threads=threads)
     run.offer(stages, "exact")
     run.claim(lower, certificate)
 
 
+def _open_borders(run):
+    low, high = mip.borders(run.problem, run.k, run.value)
+    return int((low < high).sum())
+
+
 def _configuration(run, seed, seconds):
     """The configuration program for some seconds."""
-    if run.over() or len(run.problem.work) > CONFIGURATION_SIZE:
+    n = len(run.problem.work)
+    if run.over() or n > CONFIGURATION_SIZE or (n > 100 and run.left() < 1):  # what comes first may take as long
         return
     end = min(run.deadline, time.monotonic() + seconds)
     for lower, certificate in bounds.configuration_bound(run.problem, run.k, run.lower, run.value, deadline=end,
@@ -199,7 +227,7 @@ def _configuration(run, seed, seconds):
 def _timed(run, seed, orders, threads):
     """Spend what is left of a time budget: on partitions first, then on bounds, with two threads on both at once."""
     left = run.left()
-    _genetic(run, seed, orders, threads, seconds=0.08 * left)
+    _genetic(run, seed, orders, threads, seconds=(0.08 if len(run.problem.work) <= 2 * LARGE else 0.02) * left)
     _exact(run, threads)
     stop = threading.Event()
     if threads > 1:
@@ -207,21 +235,29 @@ def _timed(run, seed, orders, threads):
         worker.start()
         try:
             time.sleep(min(0.05 * left, max(0.0, run.left())))
+            _exact(run, 1, late=True)
             _configuration(run, seed, run.left())
         finally:
             if run.closed():
                 stop.set()
             worker.join()
         return
-    if len(run.problem.work) <= CONFIGURATION_SIZE:
-        timer = threading.Timer(0.3 * run.left(), stop.set)
-        timer.daemon = True
-        timer.start()
-    _annealing(run, seed, stop)
+    bounded = len(run.problem.work) <= CONFIGURATION_SIZE
+    _annealing(run, seed, stop, seconds=0.3 * run.left() if bounded else np.inf)
+    _exact(run, threads, late=True)
     _configuration(run, seed, run.left())
 
 
-def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
+def _checked(problem, start, k):
+    """A partition somebody gives, renumbered without gaps where it has more numbers than nodes."""
+    start = np.asarray(start, np.int64)
+    known = start.shape == problem.work.shape and ((start >= 0) & (start < k)).all()
+    if not known or not is_monotone(problem, start):
+        raise InputError(f"start: {len(problem.work)} stages from 0 to {k - 1}, never falling along an edge, needed")
+    return np.unique(start, return_inverse=True)[1]
+
+
+def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1, start=None, low=0.0):
     """Split an instance into at most k stages, with a lower bound on what any split can reach.
 
     Parameters
@@ -237,6 +273,10 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
     seed : int
     threads : int
         More than one also lets the search for partitions and that for bounds run at the same time.
+    start : int64 (n,), optional
+        A partition known, monotone along edges, in 0 .. k - 1: the result is never worse.
+    low : float
+        A lower bound known, in seconds; it is trusted.
 
     Returns
     -------
@@ -247,6 +287,9 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1):
     timed = evaluations is None
     seconds = (60.0 if timed else np.inf) if seconds is None else float(seconds)
     run = _Run(problem, unit, max(1, min(k, len(problem.work))), time.monotonic() + seconds)
+    if start is not None:
+        run.offer(_checked(problem, start, k), "known")
+    run.claim(low / unit, {"method": "known"})
     try:
         orders = _first(run, seed, threads)
         _cheap_bounds(run, timed)

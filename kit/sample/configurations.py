@@ -7,6 +7,7 @@ together, so that a file has some twenty free choices; -1 throughout leaves the 
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import permutations, product
 from math import prod
 
@@ -51,7 +52,7 @@ def axis_orders(axes):
 def _operand_axes(program, node, shapes):
     """Listed axes of output, input and kernel of a convolution or dot, or None for a dot without its axes."""
     if program.node_opcode[node] == CONVOLUTION:
-        f = program.node_feat[node].astype(int)
+        f = program.node_feat[node].astype(int).tolist()
         return (f[105], f[106]), (f[93], f[94]), (f[99], f[100])
     left, right = (shapes[p] for p in program.operands[node][:2])
     contracted = round(program.macs[node] / max(1, prod(shapes[node])))
@@ -60,7 +61,7 @@ def _operand_axes(program, node, shapes):
     right_free = [a for a in range(len(right)) if a not in (*right_sum, *right_batch)]
     first = len(left_batch) + len(left_free)  # a dot's output: batch axes, then left's free ones, then right's
     out = [first - 1] * bool(left_free) + [first + len(right_free) - 1] * bool(right_free)
-    return out, left_free[-1:] + list(left_sum[-1:]), list(right_sum[-1:]) + right_free[-1:]
+    return tuple(out), (*left_free[-1:], *left_sum[-1:]), (*right_sum[-1:], *right_free[-1:])
 
 
 def _least_padded(sizes, orders):
@@ -75,21 +76,20 @@ def _digits(out=(), first=(), second=()):
     return row
 
 
-def _arithmetic_options(program, node, shapes, size_of):
-    """Options and default of a convolution or dot."""
-    axes = _operand_axes(program, node, shapes)
-    operands = [shapes[node], *(shapes[p] for p in program.operands[node][:2])]
+@cache
+def _arithmetic_options(opcode, axes, operands, size_of):
+    """Options, int8 (k, 18), and default of a convolution or dot; most of a program's are alike."""
     orders = [axis_orders(a) for a in axes]
     default = tuple(_least_padded(s, o) for s, o in zip(operands, orders, strict=True))
-    if program.node_opcode[node] == CONVOLUTION:
+    if opcode == CONVOLUTION:
         least = padded_elements(operands[0], default[0]) * size_of
         orders[0] = [o for o in orders[0] if padded_elements(operands[0], o) * size_of <= max(least, MOST_BYTES)]
     options = [_digits(*combination) for combination in product(*orders)]
-    plain = program.node_opcode[node] == DOT and [len(s) for s in operands] == [2, 2, 2]
+    plain = opcode == DOT and [len(s) for s in operands] == [2, 2, 2]
     if plain:  # the compiler fixes the output of a plain matrix product alone
         options.append(_digits(default[0]))
-        return options, len(options) - 1
-    return options, next(i for i, o in enumerate(options) if (o == _digits(*default)).all())
+        return np.array(options), len(options) - 1
+    return np.array(options), list(product(*orders)).index(default)
 
 
 def factor_groups(left, right):
@@ -121,6 +121,7 @@ def factor_groups(left, right):
     return groups
 
 
+@cache
 def _reshape_options(out, source):
     """The layouts of a reshape's output and input under which the bytes stay where they are."""
     groups = factor_groups(out, source)
@@ -131,7 +132,7 @@ def _reshape_options(out, source):
         minor = [[axis for group in layout for axis in reversed(group[side])] for side in (0, 1)]
         rest = [[a for a in reversed(range(len(s))) if s[a] == 1] for s in (out, source)]
         rows.append(_digits(minor[0] + rest[0], minor[1] + rest[1]))
-    return rows
+    return np.array(rows)
 
 
 def choices(program, shapes):
@@ -148,25 +149,24 @@ def choices(program, shapes):
     list of Choice
         In the order of their first members.
     """
-    size = element_bytes(program.node_feat)
-    offers = {}
+    size = element_bytes(program.node_feat).tolist()
+    offers, with_the_compilers = {}, cache(lambda digits: _with_the_compilers(program, digits))
     for position, node in enumerate(program.node_config_ids.tolist()):
-        if program.node_opcode[node] in (CONVOLUTION, DOT):
-            rows, default = _arithmetic_options(program, node, shapes, size[node])
+        opcode, operands = int(program.node_opcode[node]), tuple(shapes[p] for p in program.operands[node][:2])
+        if opcode in (CONVOLUTION, DOT):
+            axes = _operand_axes(program, node, shapes)
+            rows, default = _arithmetic_options(opcode, axes, (shapes[node], *operands), size[node])
         else:
-            rows, default = _reshape_options(shapes[node], shapes[program.operands[node][0]]), 0
-            default = _offer_the_compilers(program, rows)
-        key = (int(program.node_opcode[node]), np.array(rows).tobytes(), default)
-        offers.setdefault(key, (rows, default, []))[2].append(position)
-    return [Choice(tuple(members), np.array(rows), default) for rows, default, members in offers.values()]
+            rows, default = with_the_compilers(_reshape_options(shapes[node], operands[0]).tobytes()), 0
+        offers.setdefault((opcode, rows.tobytes(), default), (rows, default, []))[2].append(position)
+    return [Choice(tuple(members), rows, default) for rows, default, members in offers.values()]
 
 
-def _offer_the_compilers(program, rows):
-    """Add all -1 to a reshape's options, where its digits' kind is among the half that offers it; the default."""
-    offered = Draws("reshape", program.name, np.array(rows).tobytes().hex()).uniform() < 0.5
-    if offered or len(rows) == 1:
-        rows.insert(0, _digits())
-    return 0
+def _with_the_compilers(program, digits):
+    """A reshape's options, with all -1 in front where its digits' kind is among the half that offers it."""
+    rows = np.frombuffer(digits, np.int8).reshape(-1, SLOTS)
+    offered = Draws("reshape", program.name, digits.hex()).uniform() < 0.5
+    return np.concatenate([_digits()[None], rows]) if offered or len(rows) == 1 else rows
 
 
 def spread_search(choices, count, draws):

@@ -24,6 +24,7 @@ Rates are drawn per program and node (they differed 30-fold between two real U-N
 indifferent to their layouts, as real ones are.
 """
 
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -35,13 +36,17 @@ from kit.sample.draws import Draws
 STARTUP = 1e-5  # seconds a program takes before its first node
 
 
-def _order(row, slot):
-    digits = row[slot * SLOT:(slot + 1) * SLOT].tolist()
-    return [d for d in digits if d >= 0]
+def _orders(row):
+    """Orders that an option gives to output, input and kernel, each a tuple; empty where it gives none."""
+    digits = row.tolist()
+    return tuple(tuple(d for d in digits[slot:slot + SLOT] if d >= 0) for slot in range(0, len(digits), SLOT))
+
+
+_padded = cache(padded_elements)  # a program's layers repeat the same few shapes
 
 
 def _padding(sizes, order):
-    return padded_elements(sizes, order, skip_ones=True) / max(1, prod(sizes))
+    return _padded(sizes, order, skip_ones=True) / max(1, prod(sizes))
 
 
 class LayoutCost:
@@ -58,7 +63,7 @@ class LayoutCost:
 
     def __init__(self, program, shapes, choices, constants, seed):
         self.program, self.shapes, self.constants, self.seed = program, shapes, constants, seed
-        self.bytes = element_bytes(program.node_feat)
+        self.bytes = element_bytes(program.node_feat).tolist()
         draws = Draws(seed, "rates", program.name)
         self.rate = draws.between(constants.slowest_macs, constants.fastest_macs)
         self.noise = draws.between(constants.quietest, constants.noisiest)
@@ -72,9 +77,9 @@ class LayoutCost:
 
     def _table(self, choice):
         total = np.zeros(len(choice.options))
-        wanted = self._wanted(choice)
+        wanted, orders = self._wanted(choice), [_orders(row) for row in choice.options]
         for member in choice.members:
-            total += self._node(member, choice, wanted)
+            total += self._node(member, choice.default, orders, wanted)
         return total
 
     def _wanted(self, choice):
@@ -83,42 +88,40 @@ class LayoutCost:
         indifferent, ascending = self.constants.any_order, self.constants.ascending
         return None if u < indifferent else u >= indifferent + ascending
 
-    def _node(self, member, choice, wanted):
+    def _node(self, member, default, orders, wanted):
         """Seconds of one node under each option; `wanted` is whether its consumers want it row-major."""
         node = int(self.program.node_config_ids[member])
         if self.program.node_opcode[node] not in (CONVOLUTION, DOT):
-            return np.zeros(len(choice.options))
-        rows = choice.options
+            return np.zeros(len(orders))
         if self.indifferent[member]:
-            rows = np.repeat(rows[choice.default][None], len(rows), axis=0)
-        seconds = np.array([self._arithmetic_node(node, member, row, wanted) for row in rows])
-        away = (rows[:, :SLOT] != rows[choice.default, :SLOT]).any(axis=1)
+            return np.full(len(orders), self._arithmetic_node(node, member, orders[default], wanted))
+        seconds = np.array([self._arithmetic_node(node, member, order, wanted) for order in orders])
+        away = np.array([order[0] != orders[default][0] for order in orders])
         return seconds * np.where(away, 1.0 + self.unusual[member], 1.0)
 
-    def _arithmetic_node(self, node, member, row, wanted):
-        out = _order(row, 0)
-        seconds = self.program.macs[node] * _padding(self.shapes[node], out) / self.node_rate[member]
-        seconds = max(seconds, self._bytes(node, member, row) / self.constants.bandwidth)
+    def _arithmetic_node(self, node, member, order, wanted):
+        out, shape = order[0], self.shapes[node]
+        seconds = self.program.macs[node] * _padding(shape, out) / self.node_rate[member]
+        seconds = max(seconds, self._bytes(node, member, order) / self.constants.bandwidth)
         if self.program.node_opcode[node] == CONVOLUTION:
-            return seconds + self._single_channel(node, member, row)
-        if wanted is not None and out != sorted(out, reverse=wanted):
-            copied = 2 * padded_elements(self.shapes[node], out) * self.bytes[node]
+            return seconds + self._single_channel(node, member, order)
+        if wanted is not None and out != tuple(sorted(out, reverse=wanted)):
+            copied = 2 * _padded(shape, out) * self.bytes[node]
             seconds += self.constants.transposed * copied / self.constants.bandwidth
         return seconds
 
-    def _bytes(self, node, member, row):
+    def _bytes(self, node, member, order):
         """Bytes that a node moves: operands padded where a dot honours their layouts, else as they lie anyway."""
-        moved = padded_elements(self.shapes[node], _order(row, 0), skip_ones=True) * self.bytes[node]
+        moved = _padded(self.shapes[node], order[0], skip_ones=True) * self.bytes[node]
         as_given = self.reads_as_given[member] and self.program.node_opcode[node] == DOT
         for slot, operand in enumerate(self.program.operands[node][:2], 1):
-            order = _order(row, slot) if as_given else ()
-            moved += padded_elements(self.shapes[operand], order) * self.bytes[operand]
+            moved += _padded(self.shapes[operand], order[slot] if as_given else ()) * self.bytes[operand]
         return moved
 
-    def _single_channel(self, node, member, row):
+    def _single_channel(self, node, member, order):
         """Seconds more of a weight gradient whose output keeps an axis of size 1 most minor, its input not."""
         sizes, operand = self.shapes[node], self.program.operands[node][0]
-        out, given = _order(row, 0), _order(row, 1)
+        out, given = order[:2]
         wasteful = out and given and sizes[out[0]] == 1 and self.shapes[operand][given[0]] != 1
         if not self.constants.single_channel or not wasteful:
             return 0.0

@@ -1,6 +1,6 @@
 """What a sample holds: which program is in which split, and how many graphs of which size."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kit.sample import programs
 from kit.sample.draws import Draws
@@ -26,6 +26,9 @@ class Scale:
         Programs with more are not cut into kernels.
     configurations, tiles : tuple of int
         Fewest and most configurations of a layout graph and of a kernel, drawn log-uniform.
+    always : dict of str to int
+        Programs that every seed has among the layouts, in the split of their architecture, and how many configurations
+        they get: what tests of scale need must not depend on a draw.
     """
 
     kernels: tuple
@@ -34,13 +37,16 @@ class Scale:
     kernel_nodes: int
     configurations: tuple
     tiles: tuple
+    always: dict = field(default_factory=dict)
 
 
 SCALES = {
     "small": Scale((72, 14, 14), {"xla": (24, 6, 6), "nlp": (18, 6, 6)}, {"xla": 5000, "nlp": 5200}, 1600,
                    (300, 600), (50, 300)),
-    "large": Scale((600, 80, 80), {"xla": (90, 20, 20), "nlp": (60, 15, 15)}, {"xla": 40_000, "nlp": 40_000}, 9000,
-                   (1000, 100_040), (50, 9900)),
+    # Graphs and configurations as large as the data set's largest: 100,040 configurations of (nearly) 364 nodes whose
+    # layouts can be chosen, and a graph of (a little over) 40,000 nodes
+    "large": Scale((2600, 340, 340), {"xla": (36, 8, 8), "nlp": (24, 6, 6)}, {"xla": 42_000, "nlp": 42_000}, 9000,
+                   (100, 100_040), (200, 9900), {"densenet_121.train.b16.f32": 100_040, "gpt_xl.train.b4.bf16": 1000}),
 }
 
 
@@ -77,7 +83,25 @@ def layout_programs(source, split, scale, seed):
     list of str
         Sorted.
     """
-    return _in_turn(source, split, scale.most_nodes[source], scale.layouts[source][SPLITS.index(split)], seed)
+    count = scale.layouts[source][SPLITS.index(split)]
+    return _in_turn(source, split, scale.most_nodes[source], count, seed, scale.always)
+
+
+def configurations(name, scale, draws):
+    """Configurations of a program's layout graph.
+
+    Parameters
+    ----------
+    name : str
+    scale : Scale
+    draws : Draws
+        Of the graph, from its start.
+
+    Returns
+    -------
+    int
+    """
+    return scale.always.get(name) or int(draws.between(*scale.configurations))
 
 
 def kernel_programs(split, scale, seed):
@@ -97,8 +121,8 @@ def kernel_programs(split, scale, seed):
     return _in_turn("xla", split, scale.kernel_nodes, count, seed)
 
 
-def _in_turn(source, split, most_nodes, count, seed):
-    """Up to `count` programs: the first of every architecture, then the second ones, and so on."""
+def _in_turn(source, split, most_nodes, count, seed, always=()):
+    """Up to `count` programs: those of `always`, the first of every architecture, then the second ones, and so on."""
     ranked = []
     for family, its_split in splits(source, seed).items():
         if its_split != split:
@@ -106,5 +130,6 @@ def _in_turn(source, split, most_nodes, count, seed):
         names = [n for n in programs.names(source, most_nodes) if programs.architecture(n) == family]
         draws = Draws(seed, "programs", family)
         keys = draws.uniform(len(names)) - [TRAINING_FIRST * (".train." in n) for n in names]
-        ranked += [(turn, name) for turn, (_, name) in enumerate(sorted(zip(keys, names, strict=True)))]
+        inner = enumerate(sorted(zip(keys, names, strict=True)))
+        ranked += [(-1 if name in always else turn, name) for turn, (_, name) in inner]
     return sorted(name for _, name in sorted(ranked)[:count])

@@ -6,6 +6,8 @@ from kit.graphs import Graphs, TileGraph, distinct_configs
 from kit.hlo.schema import OPCODES
 
 GAP = 1e-3  # part of the runtime that separates two clusters
+WIDE_SPAN = 20  # largest over smallest from which a number is drawn on a logarithmic axis
+NUMBERS = ("nodes", "edges_per_node", "configurable", "duplicates", "clusters", "spread", "noise")
 FEW_COPIES = 2  # measurements of a configuration from which its noise is stated
 _GROUPS = {  # opcodes that make up most programs
     "arithmetic": ("add", "subtract", "multiply", "divide", "maximum", "minimum", "negate"),
@@ -102,19 +104,58 @@ def collect(data, collection, splits=("train", "valid", "test")):
     Returns
     -------
     list of dict
-        As `describe` gives them, with ``id``.
+        As `describe` gives them, with ``id`` and ``opcodes`` (`opcode_mix`).
     """
-    return [{"id": graph.id, **describe(graph)} for split in splits for graph in Graphs(data, collection, split)]
+    return [{"id": graph.id, "opcodes": opcode_mix(graph), **describe(graph)}
+            for split in splits for graph in Graphs(data, collection, split)]
 
 
-def compare(rows, real_rows, names=("nodes", "edges_per_node", "configurable", "duplicates", "clusters", "spread")):
+def compare(rows, real_rows, names=NUMBERS):
     """A figure: one panel a number, the sample as a histogram, every real graph as a line.
 
     Parameters
     ----------
     rows, real_rows : list of dict
-        From `collect`; numbers that a graph lacks are passed over. `real_rows` may be empty.
+        From `collect`; numbers that a graph lacks are passed over, panels of numbers that all lack are left out.
+        `real_rows` may be empty.
     names : sequence of str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Axes are logarithmic where the values span more than a factor of 20.
+    """
+    from matplotlib.figure import Figure
+
+    names = [name for name in names if any(name in row for row in rows)]
+    figure = Figure(figsize=(2.6 * len(names), 2.6), layout="constrained")
+    for axes, name in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
+        ours, real = ([row[name] for row in part if name in row] for part in (rows, real_rows))
+        axes.hist(ours, bins=_bins(axes, [*ours, *real]), color="0.7", label="sample (simulated)")
+        for i, value in enumerate(real):
+            axes.axvline(value, color="C3", lw=1, label=None if i else "real")
+        axes.set_title(name.replace("_", " "))
+    figure.axes[0].set_ylabel("graphs")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
+    return figure
+
+
+def _bins(axes, values):
+    """Edges of 15 bins over all values; equal on the logarithmic axis that a wide span gets."""
+    low, high = min(values), max(values)
+    if low > 0 and high > WIDE_SPAN * low:
+        axes.set_xscale("log")
+        return np.geomspace(low, high, 16)
+    return np.linspace(low, high, 16) if high > low else 1
+
+
+def compare_opcodes(rows, real_rows):
+    """A figure: mean share of every group of opcodes, the sample's beside the real files'.
+
+    Parameters
+    ----------
+    rows, real_rows : list of dict
+        From `collect`; `real_rows` may be empty.
 
     Returns
     -------
@@ -122,13 +163,17 @@ def compare(rows, real_rows, names=("nodes", "edges_per_node", "configurable", "
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(3.2 * len(names), 2.6), layout="constrained")
-    for axes, name in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
-        ours = [row[name] for row in rows if name in row]
-        axes.hist(ours, bins=12, color="0.7", label="sample (simulated)")
-        for i, value in enumerate(row[name] for row in real_rows if name in row):
-            axes.axvline(value, color="C3", label=None if i else "real")
-        axes.set_title(name.replace("_", " "))
-    figure.axes[0].set_ylabel("graphs")
-    figure.axes[0].legend(fontsize="small")
+    figure = Figure(figsize=(8, 2.8), layout="constrained")
+    axes, groups = figure.subplots(), np.arange(len(_GROUPS) + 1)
+    for offset, part, color, label in ((-0.2, rows, "0.7", "sample (simulated)"), (0.2, real_rows, "C3", "real")):
+        if part:
+            axes.bar(groups + offset, list(mean_mix(part).values()), 0.4, color=color, label=label)
+    axes.set_xticks(groups, [*_GROUPS, "other"], rotation=45)
+    axes.set_ylabel("share of nodes")
+    axes.legend(fontsize="small")
     return figure
+
+
+def mean_mix(rows):
+    """Mean share of every group of opcodes over graphs: dict of str to float."""
+    return {group: float(np.mean([row["opcodes"][group] for row in rows])) for group in rows[0]["opcodes"]}

@@ -29,6 +29,7 @@ MACHINES = 3  # a normalizer is the default's runtime on the machine that measur
 MACHINE_SPREAD = 3e-3  # normalizers differ by under 1 % inside a real graph
 LEAST_ELEMENTS = 1 << 15  # of a kernel's output: smaller ones have too few tiles
 LISTED_TILES = 5
+ANSWERS = {"id": pl.String, "config": pl.Int64, "runtime": pl.Int64, "normalizer": pl.Int64}
 
 
 def write(folder, scale="small", seed=0, constants="calibrated", collections=None, workers=2):
@@ -61,11 +62,11 @@ def write(folder, scale="small", seed=0, constants="calibrated", collections=Non
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         made = Path(temporary) / folder.name
         root = made / "npz_all" / "npz"
-        jobs = [job for job in _jobs(root, plan.SCALES[scale], seed, values)
-                if job[1] in (collections or COLLECTIONS)]
+        jobs = _jobs(plan.SCALES[scale], seed, list(collections or COLLECTIONS))
         run = joblib.Parallel(n_jobs=workers, return_as="generator") if workers > 1 else None
-        tasks = (joblib.delayed(_write_one)(*job) for job in jobs)
-        results = run(tasks) if run else (_write_one(*job) for job in jobs)
+        shared = (root, plan.SCALES[scale], seed, values)
+        tasks = (joblib.delayed(_write_one)(*shared, *job) for job in jobs)
+        results = run(tasks) if run else (_write_one(*shared, *job) for job in jobs)
         rows = list(progress(results, total=len(jobs), desc="sample", unit="program"))
         _write_answers(made, [row for part in rows for row in part])
         _write_sample_submission(made, [row for part in rows for row in part])
@@ -90,30 +91,32 @@ def _check(folder, scale, collections):
                              "give a folder that does not exist yet with --out")
 
 
-def _jobs(root, scale, seed, constants):
-    """Arguments of `_write_one`, the largest programs first so that no process waits long for the last."""
-    jobs = []
+def _jobs(scale, seed, collections):
+    """Split, program, kernels and layout collections, a job a program; the largest first: none is waited for last."""
+    kernels_of, wanted = {}, {}
     for split in plan.SPLITS:
-        cut = plan.kernel_programs(split, scale, seed)
+        cut = plan.kernel_programs(split, scale, seed) if "tile:xla" in collections else []
         counts = _shares(scale.kernels[plan.SPLITS.index(split)], len(cut))
-        jobs += [(root, "tile:xla", split, name, (scale.tiles, count), seed, constants)
-                 for name, count in zip(cut, counts, strict=True)]
+        kernels_of |= {(split, name): count for name, count in zip(cut, counts, strict=True)}
         for source in ("xla", "nlp"):
-            jobs += [(root, f"layout:{source}:{search}", split, name, scale.configurations, seed, constants)
-                     for name in plan.layout_programs(source, split, scale, seed)
-                     for search in ("default", "random")]
-    return sorted(jobs, key=lambda job: (-programs.nodes(job[3]), job[1:4]))
+            layout_collections = [c for c in collections if c.startswith(f"layout:{source}:")]
+            wanted |= {(split, name): layout_collections
+                       for name in plan.layout_programs(source, split, scale, seed) if layout_collections}
+    jobs = [(*key, kernels_of.get(key, 0), wanted.get(key, [])) for key in {**kernels_of, **wanted}]
+    return sorted(jobs, key=lambda job: (-programs.nodes(job[1]), job[:2]))
 
 
 def _shares(total, parts):
     return [total // parts + (i < total % parts) for i in range(parts)]
 
 
-def _write_one(root, collection, split, name, size, seed, constants):
-    """Write the files of one program in one collection; what the answers need of each."""
-    if collection == "tile:xla":
-        return _write_kernels(root, split, name, *size, seed, constants)
-    return [_write_layouts(root, collection, split, name, size, seed, constants)]
+def _write_one(root, scale, seed, constants, split, name, count, collections):
+    """Write the files of one program; what the answers need of each."""
+    module = programs.load(name).module
+    written = _write_kernels(root, split, module, scale.tiles, count, seed, constants) if count else []
+    if collections:
+        written += _write_layouts(root, collections, split, module, scale, seed, constants)
+    return written
 
 
 def _stem(split, name, seed):
@@ -137,15 +140,19 @@ def _withheld(split, runtime, normalizer):
 
 # ---------------------------------------------------------------- layouts
 
-def _write_layouts(root, collection, split, name, size, seed, constants):
-    module = programs.load(name).module
+def _write_layouts(root, collections, split, module, scale, seed, constants):
+    """The files of one program in the layout collections of its family, which offer the same at the same cost."""
     shapes = dimensions(module.node_feat)
     free = layouts.choices(module, shapes)
     cost = LayoutCost(module, shapes, free, constants, seed)
-    draws = Draws(seed, collection, name)
-    count = int(draws.between(*size))
+    return [_write_layout(root, collection, split, module, scale, seed, free, cost) for collection in collections]
+
+
+def _write_layout(root, collection, split, module, scale, seed, free, cost):
+    draws = Draws(seed, collection, module.name)
+    count = plan.configurations(module.name, scale, draws)
     picks, runtime = _measured(COLLECTIONS[collection].search, free, cost, count, draws)
-    path, graph = _file(root, collection, split, name, seed)
+    path, graph = _file(root, collection, split, module.name, seed)
     stated, _ = _withheld(split, runtime, np.ones_like(runtime))
     shape = (len(picks), len(module.node_config_ids), layouts.SLOTS)
     npz.write(path, {**_graph_arrays(module), "node_config_ids": module.node_config_ids.astype(np.int64),
@@ -173,9 +180,9 @@ def _graph_arrays(module):
 
 # ---------------------------------------------------------------- tiles
 
-def _write_kernels(root, split, name, size, count, seed, constants):
+def _write_kernels(root, split, module, size, count, seed, constants):
     """Up to `count` kernels of a program, of different kinds where there are any."""
-    module = programs.load(name).module
+    name = module.name
     found = cuts(module, smallest=LEAST_ELEMENTS)
     written = []
     for at in Draws(seed, "kernels", name).order(len(found)):
@@ -214,13 +221,11 @@ def _write_kernel(root, split, name, number, kernel, tiles, size, seed):
 def _write_answers(folder, rows):
     """``answers/<split>.parquet``: id, config, runtime, normalizer of every configuration."""
     for split in plan.SPLITS:
-        parts = sorted((r[1:] for r in rows if r[0] == split), key=lambda r: r[0])
-        frame = pl.DataFrame({
-            "id": [g for g, runtime, _ in parts for _ in runtime],
-            "config": np.concatenate([np.arange(len(r), dtype=np.int64) for _, r, _ in parts] or [[]]),
-            "runtime": np.concatenate([r for _, r, _ in parts] or [[]]),
-            "normalizer": np.concatenate([n for _, _, n in parts] or [[]]),
-        })
+        frames = [pl.DataFrame({"id": pl.repeat(graph, len(runtime), eager=True),
+                                "config": np.arange(len(runtime), dtype=np.int64),
+                                "runtime": runtime, "normalizer": normalizer})
+                  for _, graph, runtime, normalizer in sorted((r for r in rows if r[0] == split), key=lambda r: r[1])]
+        frame = pl.concat([pl.DataFrame(schema=ANSWERS), *frames])
         with atomic(folder / "answers" / f"{split}.parquet", "wb") as out:
             frame.write_parquet(out)
 

@@ -9,6 +9,7 @@ import pytest
 
 from evaluation import ledger
 from evaluation.dataset import describe
+from evaluation.engine import open_engine
 from evaluation.errors import InputError
 from evaluation.halves import divide
 from evaluation.leaderboard import contest, update
@@ -41,6 +42,20 @@ def test_the_board_ranks_and_is_written(scored):
     assert "among landmarks" not in text
     assert f"`{records(entries)[-1]['hash']}`" in text
     assert "SIMULATED" in (entries / "leaderboard.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("options", [{"jobs": 2}, {"cluster": "1"}])
+def test_the_record_does_not_depend_on_the_engine(scored, options):
+    data, entries, *_ = scored
+    first = records(entries)
+    (entries / "results.jsonl").unlink()
+    if "cluster" in options:
+        pytest.importorskip("distributed")
+    with open_engine(**options) as engine:
+        update(entries, contest(data), engine=engine)
+    for record, again in zip(first, records(entries), strict=True):
+        for name in set(record) - {"scored", "previous", "hash"}:
+            assert record[name] == again[name]
 
 
 def test_nothing_changed_scores_nothing(scored):

@@ -1,18 +1,21 @@
 """Every bound against brute force: none may exceed the optimum."""
 
 import time
+from itertools import product
 
 import numpy as np
 import pytest
 
-from kit.partition import bounds
+from kit.partition import bounds, configuration_lp, mip
 from kit.partition.anchors import anchor_bounds
 from kit.partition.certificate import check
 from kit.partition.contraction import contract
 from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut
+from kit.partition.orders import order_by
 from kit.partition.problem import from_instance, set_cost
 from kit.partition.refutation import FOUND, PROVED, pair_costs, refute
-from tests.partition.small import instance, optimum, random_instance
+from kit.partition.windows import best_windows, groups_along, rough_values
+from tests.partition.small import cost, instance, optimum, random_instance, worst
 
 SLACK = 1e-9
 
@@ -50,6 +53,61 @@ def test_configuration_bound_never_exceeds_the_optimum(seed):
     assert tops == sorted(tops)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_configuration_bound_over_groups_never_exceeds_the_optimum(seed, monkeypatch):
+    monkeypatch.setattr(configuration_lp, "SINGLE", 0)
+    monkeypatch.setattr(configuration_lp, "ROWS", 1 + seed % 5)
+    monkeypatch.setattr(configuration_lp, "ORDERS", 4)
+    graph, k = random_instance(seed, most=6), 2 + seed % 3
+    problem, unit = from_instance(graph)
+    best = optimum(graph, k)
+    low = bounds.simple_bound(problem, k)[0]
+    for lower, certificate in bounds.configuration_bound(problem, k, low, 1.05 * best / unit,
+                                                         deadline=time.monotonic() + 0.15):
+        assert lower * unit <= best + SLACK
+        assert check(graph, k, {**certificate, "bound": lower * unit}) == pytest.approx(lower * unit)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_borders_hold_for_every_partition_below_the_ceiling(seed):
+    graph, k = random_instance(seed, most=5), 2 + seed % 3
+    problem, unit = from_instance(graph)
+    n, edges = len(graph.work), graph.edges
+    ceiling = 1.2 * optimum(graph, k)
+    low, high = mip.borders(problem, k, ceiling / unit)
+    for stages in map(np.array, product(range(k), repeat=n)):
+        if (stages[edges[:, 0]] <= stages[edges[:, 1]]).all() and worst(graph, stages) <= ceiling:
+            first = stages[:, None] <= np.arange(k - 1)
+            assert (low <= first).all() and (first <= high).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_windows_are_the_most_valuable_below_their_target(seed):
+    graph = random_instance(seed)
+    problem, unit = from_instance(graph)
+    random, n = np.random.default_rng(seed), len(graph.work)
+    order = order_by(problem, random.random(n))
+    value, target = random.uniform(0, 1, n), random.uniform(0, 1.2) * cost(graph, range(n)) + 1e-9
+    start, worth = np.empty(n, np.int64), np.empty(n)
+    best_windows(problem, order, value, target / unit, start, worth)
+    for r in range(n):
+        fitting = [value[order[low:r + 1]].sum() for low in range(r + 1)
+                   if cost(graph, order[low:r + 1].tolist()) <= target]
+        assert worth[r] == pytest.approx(max(fitting, default=0))
+        assert value[order[start[r]:r + 1]].sum() == pytest.approx(worth[r])
+
+
+@pytest.mark.parametrize("rows", [1, 3, 100])
+def test_groups_share_the_nodes_along_an_order(rows):
+    graph = random_instance(11, most=9)
+    problem, _ = from_instance(graph)
+    value, order = rough_values(problem), order_by(problem, np.arange(len(graph.work)))
+    group = groups_along(problem, order, value, rows)
+    assert (value > 0).all()
+    assert sorted(set(group.tolist())) == list(range(group.max() + 1))
+    assert (np.diff(group[order]) >= 0).all()
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_integer_programs_never_exceed_the_optimum(seed):
     graph, k = random_instance(seed, most=6), 2 + seed % 3
@@ -71,8 +129,8 @@ def test_refutation_is_right_about_every_convex_set(seed):
     costs = np.array([set_cost(problem, inside) for inside in sets])
     target = float(np.quantile(costs, random.uniform(0.1, 0.9)))
     worth = max([values[s].sum() for s, c in zip(sets, costs, strict=True) if c <= target], default=0.0)
-    for pairs in (None, pair_costs(problem, costs.max())):
-        status, found = refute(problem, values, target, k, pairs=pairs)
+    for pairs, local in ((None, False), (None, True), (pair_costs(problem, costs.max()), False)):
+        status, found = refute(problem, values, target, k, pairs=pairs, local=local)
         assert status == (PROVED if worth <= values.sum() / k * (1 - 1e-9) else FOUND)
         for inside in found:
             assert set_cost(problem, inside) <= target * (1 + 1e-8)

@@ -91,12 +91,13 @@ def test_records_keep_the_better_of_each_side():
 
 def test_pairs_already_proved_or_tried_as_long_are_left_out():
     record = {"method": "m", "solver": "s", "version": "1", "seconds": 10}
-    done = {id: {"lower": {"value": 1.0, **record}, "best": {"value": 1.0, **record, "stages": ""}}
+    done = {id: {"lower": {"value": 1.0, **record}, "best": {"value": 1.0, **record, "stages": "0;1"}}
             for id in embedded.bounds()}
     assert not open_tasks(done, 100, 0)
     id = next(iter(done))
     done[id]["lower"]["value"] = 0.5
-    assert [task.file for task in open_tasks(done, 100, 0)] == [id]
+    task, = open_tasks(done, 100, 0)
+    assert task.file == id and task.budget["start"].tolist() == [0, 1] and task.budget["low"] == 0.5
     assert not open_tasks(done, 10, 0)
 
 

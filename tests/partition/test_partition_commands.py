@@ -128,16 +128,18 @@ def test_bounds_are_written_and_proved_again(data, run_module, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_returns_the_best_so_far(jobs):
+@pytest.mark.parametrize(("jobs", "cluster"), [(1, None), (2, None), (2, "2")])
+def test_ctrl_c_returns_the_best_so_far(jobs, cluster):
+    if cluster:
+        pytest.importorskip("distributed")
     budget = {"seconds": 300, "seed": 0}
     tasks = [Task(str(seed), generate("er", 100, 1.0, seed), 16, None, budget) for seed in range(3)]
     solve(tasks[0].instance, 16, seconds=0.1)  # compiled before the clock runs
     begin = time.monotonic()
-    timer = threading.Timer(4 if jobs == 1 else 15, os.kill, [os.getpid(), signal.SIGINT])
+    timer = threading.Timer(4 if jobs == 1 else 25 if cluster else 15, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     try:
-        outcomes, interrupted = solve_all(tasks, jobs)
+        outcomes, interrupted = solve_all(tasks, jobs, cluster=cluster)
     finally:
         timer.cancel()
     assert interrupted and time.monotonic() - begin < 120
@@ -177,6 +179,14 @@ def test_every_solution_says_how_good_it_is():
     instance = generate("ws", 40, 0.5, 0)
     outcomes, interrupted = solve_all([Task("x", instance, 4, None, {"evaluations": 50, "seed": 1})])
     assert not interrupted and 0 < outcomes[0].certified_ratio <= 1
+
+
+def test_a_cluster_solves_the_same_from_the_command_line(data, run_module):
+    pytest.importorskip("distributed")
+    found = run_module("kit", "partition", "solve", data[0] / "data", "-k", 2, "--evaluations", 200, "--json",
+                       "--cluster", 1, check=0)
+    first, again = (json.loads(done.stdout)["results"] for done in (data[1], found))
+    assert [{**r, "seconds": 0, "methods": 0} for r in first] == [{**r, "seconds": 0, "methods": 0} for r in again]
 
 
 def test_the_same_seed_and_evaluations_give_the_same_partition():

@@ -5,12 +5,14 @@ import time
 import numpy as np
 import pytest
 
+from evaluation.errors import InputError
 from kit.partition.baselines import BASELINES
 from kit.partition.certificate import check
 from kit.partition.ideals import solve_ideals
 from kit.partition.problem import bottleneck, from_instance, is_monotone
 from kit.partition.search import anneal, polish
 from kit.partition.solve import solve
+from kit.partition.splice import _ascending, splice
 from tests.partition.small import instance, optimum, random_instance, worst
 
 
@@ -54,6 +56,26 @@ def test_annealing_and_polish_keep_partitions_valid_and_never_lose(memory):
         assert is_monotone(problem, stages) and stages.min() >= 0 and stages.max() < 5
 
 
+@pytest.mark.parametrize("memory", [None, 4.0])
+def test_splicing_keeps_partitions_valid_and_finds_what_one_order_lacks(memory):
+    problem, _ = from_instance(layered(80, memory=memory))
+    start = (np.arange(80) * 5 // 80).astype(np.int64)
+    value, stages = splice(problem, 5, start, orders=100)
+    assert value < bottleneck(problem, start, 5)
+    assert value == pytest.approx(bottleneck(problem, stages, 5))
+    assert is_monotone(problem, stages) and stages.min() >= 0 and stages.max() < 5
+    assert splice(problem, 5, stages, orders=10, seed=1)[0] <= value
+    assert splice(problem, 5, start, orders=100)[1].tolist() == stages.tolist()
+
+
+def test_splicing_ends_with_the_whole_graph():
+    """Rounding may place the sum of a prefix that lacks a node without work above that of the whole."""
+    bits = np.array([[1, 1, 1], [0, 0, 0], [1, 1, 0], [1, 0, 0]], np.uint8)
+    rank, done = _ascending(bits, np.array([3.0, 0.0, 3.0000000000000004, 1.0]))
+    assert rank.tolist() == [1, 3, 2, 0]
+    assert done.tolist() == [0.0, 1.0, 3.0000000000000004, 3.0000000000000004]
+
+
 def test_annealing_lands_on_its_own_count():
     """The incremental loads end where a fresh count starts: annealing on from the result changes nothing but labels."""
     problem, _ = from_instance(layered(40, memory=3.0))
@@ -68,6 +90,16 @@ def test_same_seed_and_evaluations_give_the_same_partition():
     assert one.stages.tolist() == two.stages.tolist()
     assert one.lower_bound == two.lower_bound
     assert one.stages.tolist() != solve(graph, 6, evaluations=600, seed=5).stages.tolist()
+
+
+def test_a_search_goes_on_from_what_is_known():
+    graph = layered(60)
+    known = solve(graph, 5, evaluations=300)
+    again = solve(graph, 5, evaluations=10, start=known.stages, low=known.lower_bound)
+    assert again.bottleneck <= known.bottleneck and again.lower_bound >= known.lower_bound * (1 - 1e-12)
+    for start in (known.stages[:-1], known.stages + 1, known.stages[::-1]):
+        with pytest.raises(InputError):
+            solve(graph, 5, evaluations=10, start=start)
 
 
 def test_a_time_budget_is_kept():

@@ -14,6 +14,7 @@ from evaluation.metrics import kendall_tau
 from kit import sample
 from kit.graphs import Graphs, TileGraph, read_graph
 from kit.sample import plan, programs
+from kit.sample.draws import Draws
 
 SPLITS = ("train", "valid", "test")
 LEAST = {"tile:xla": (60, 12, 12)}
@@ -74,6 +75,23 @@ def test_no_program_is_in_two_splits(sample_data):
         names = {graph_name(f).split(".")[0].rsplit("_", 1)[0] for f in graph_files(root, "tile:xla", split)}
         assert names <= {name.split(".")[0].rsplit("_", 1)[0] for name in programs.names()
                          if programs.architecture(name) in seen[split]}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_large_plan_reaches_the_data_sets_size(seed):
+    """At least 60 layout graphs, 2 million configurations, one of 100,040 by 362 nodes, one of over 40,000 nodes."""
+    scale, counts, nodes = plan.SCALES["large"], {}, []
+    for split in SPLITS:
+        for source in ("xla", "nlp"):
+            for name in plan.layout_programs(source, split, scale, seed):
+                nodes.append(programs.nodes(name))
+                for search in ("default", "random"):
+                    draws = Draws(seed, f"layout:{source}:{search}", name)
+                    counts[name, search] = plan.configurations(name, scale, draws)
+    assert len(counts) >= 60 and sum(counts.values()) >= 2_000_000
+    assert max(counts.values()) == counts["densenet_121.train.b16.f32", "random"] == 100_040
+    assert len(programs.load("densenet_121.train.b16.f32").module.node_config_ids) == 362
+    assert 40_000 <= max(nodes) <= 42_000
 
 
 def test_answers_hold_what_the_files_withhold(sample_data):

@@ -1,0 +1,133 @@
+"""How cost grows: times at several sizes and the exponent of the power law through them."""
+
+import statistics
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from evaluation import statistics as intervals
+from evaluation.metrics import kendall_tau
+from kit import npz
+from kit.bench.reading import write_member
+
+REPEATS = 3
+SLOTS = 18
+CONFIGS, NODES = (1_000, 4_000, 16_000), (500, 2_000, 8_000)
+ORDER_NODES, STAGES = (1_000, 4_000, 16_000), (4, 16, 64)
+GRAPHS = (100, 400, 1_600)
+
+
+def exponent(sizes, seconds):
+    """Fit ``seconds = c * sizes ** b`` by least squares of the logarithms.
+
+    Parameters
+    ----------
+    sizes, seconds : sequence of float
+        Positive; at least two different sizes.
+
+    Returns
+    -------
+    float
+        b: 1 is linear growth, 2 quadratic.
+    """
+    return float(np.polyfit(np.log(np.asarray(sizes, float)), np.log(np.asarray(seconds, float)), 1)[0])
+
+
+def measure(work, *arguments):
+    """Median seconds of ``work(*arguments)``, the first call left out: it compiles and warms caches."""
+    seconds = []
+    for _ in range(REPEATS + 1):
+        start = time.perf_counter()
+        work(*arguments)
+        seconds.append(time.perf_counter() - start)
+    return statistics.median(seconds[1:])
+
+
+def growth(what, unit, sizes, make, work):
+    """One row of the bench table: ``work(make(size))`` at each size, what `make` takes not counted."""
+    seconds = [measure(work, make(size)) for size in sizes]
+    times = ", ".join(f"{s * 1e3:.3g}" for s in seconds)
+    return (f"{what}, growth with {unit}", f"exponent {exponent(sizes, seconds):.2f}",
+            f"{times} ms at {', '.join(f'{size:,}' for size in sizes)}; medians of {REPEATS}")
+
+
+def layout_graph(configs, nodes, configurable=64, seed=0):
+    """A layout graph in memory: a chain of dots and additions, layouts drawn among a few for each node."""
+    from kit.graphs import LayoutGraph
+
+    rng = np.random.default_rng(seed)
+    feat = np.zeros((nodes, 140), np.float32)
+    feat[:, 21:24], feat[:, 28] = (32, 256, 128), 32 * 256 * 128
+    opcode = np.where(np.arange(nodes) % 4 == 0, 26, 63).astype(np.uint8)
+    digits = np.full((8, SLOTS), -1, np.int8)
+    for choice in digits[1:]:
+        for slot in (0, 6, 12):
+            choice[slot:slot + 3] = rng.permutation(3)
+    edges = np.stack([np.arange(1, nodes), np.arange(nodes - 1)], axis=1).astype(np.int64)
+    return LayoutGraph(id=f"layout:xla:random:chain{nodes}", collection="layout:xla:random", node_feat=feat,
+                       node_opcode=opcode, edge_index=edges, config_runtime=None,
+                       node_config_ids=np.arange(0, nodes, nodes // configurable, dtype=np.int64)[:configurable],
+                       node_config_feat=digits[np.minimum(rng.geometric(0.4, (configs, configurable)) - 1, 7)],
+                       node_splits=np.array([nodes], np.int64))
+
+
+def _read(path):
+    with zipfile.ZipFile(path) as archive:
+        return npz.read_layout_digits(archive, 64, SLOTS, _fail)
+
+
+def _fail(*problem):
+    raise ValueError(problem)
+
+
+def _reading(folder):
+    def make(configs):
+        path = Path(folder) / f"{configs}.npz"
+        write_member(path, (configs, 64, SLOTS))
+        return path
+
+    return growth("reading a layout file of 64 configurable nodes", "configurations", CONFIGS, make, _read)
+
+
+def _ranking(graphs):
+    rng = np.random.default_rng(0)
+    return [(rng.permutation(500), rng.random(500)) for _ in range(graphs)]
+
+
+def _slicing(nodes, k):
+    """A problem of many nodes and a topological order of it."""
+    from kit.partition.orders import standard_orders
+    from kit.partition.problem import from_instance
+    from kit.partition.random_graphs import generate
+
+    problem, _ = from_instance(generate("ws", nodes, 0.5, 0))
+    return problem, standard_orders(problem)[0], k
+
+
+def rows():
+    """Rows of the bench table."""
+    from kit.features import layout
+    from kit.partition.slicegraph import slice_order
+
+    with tempfile.TemporaryDirectory() as folder:
+        yield _reading(folder)
+    yield growth("features (wide) of a graph of 1,000 nodes", "configurations", CONFIGS,
+                 lambda configs: layout_graph(configs, 1_000), lambda graph: layout.table(graph, "wide"))
+    yield growth("features (wide) of 2,000 configurations", "nodes", NODES,
+                 lambda nodes: layout_graph(2_000, nodes), lambda graph: layout.table(graph, "wide"))
+    yield growth("Kendall's tau of 500 configurations", "graphs", GRAPHS, _ranking,
+                 lambda pairs: [kendall_tau(ranking, runtime) for ranking, runtime in pairs])
+    yield growth("bootstrap of a board", "graphs", GRAPHS,
+                 lambda graphs: [np.random.default_rng(0).random((10, graphs))],
+                 lambda scores: intervals.resample(scores, _average()))
+    yield growth("slicing one order into 8 stages", "nodes", ORDER_NODES, lambda nodes: _slicing(nodes, 8),
+                 lambda made: slice_order(*made))
+    yield growth("slicing one order of 4,000 nodes", "k", STAGES, lambda k: _slicing(4_000, k),
+                 lambda made: slice_order(*made))
+
+
+def _average():
+    return intervals.Average(groups=1)
