@@ -19,6 +19,7 @@ from kit.distinct import distinct_configs, merged_runtimes
 from kit.graphs import TileGraph
 
 BYTES_OF_A_ROW = 64  # that LightGBM takes besides a byte a column: label, weight, score, gradients, order
+BINNED = 200_000  # rows that LightGBM finds bins on: with no more, streaming saves little
 RESERVED = 1_500_000_000  # bytes for Python, its packages and the rows the model is judged on
 
 
@@ -204,7 +205,7 @@ def _gather(store, graphs, feature_set, rows, seed, file):
 
 
 def dataset(learn, label, parameters, plain=False, **fields):
-    """A LightGBM data set, streamed from the tables; from a store's it is kept in LightGBM's own binary format.
+    """A LightGBM data set, streamed from large tables; from a store's it is kept in LightGBM's own binary format.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ def dataset(learn, label, parameters, plain=False, **fields):
     """
     import lightgbm as lgb
 
-    if plain:
+    if plain or len(learn.features) <= BINNED:
         return lgb.Dataset(np.array(learn.features), label, **fields)
     if learn.cache is None:
         return lgb.Dataset(_rows(learn.features), label, params=parameters, **fields)
