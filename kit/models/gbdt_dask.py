@@ -5,6 +5,7 @@ its own rows, so that trees differ as they do between two seeds.
 """
 
 import sys
+import threading
 import time
 import warnings
 from contextlib import redirect_stdout, suppress
@@ -130,20 +131,46 @@ def deal(group, rows, workers):
 
 
 def _together(client, workers, parameters, data, rounds):
+    """Train on all workers; `RuntimeError` where one of them ends: LightGBM would wait for it for ever."""
+    from distributed import Client
+
+    outcome = []
+    own = Client(client.scheduler.address, security=client.security, set_as_default=False)
+    thread = threading.Thread(target=_grow, args=(own, workers, parameters, data, rounds, outcome), daemon=True)
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(1.0)
+            left = set(client.nthreads())
+            if not set(workers) <= left and not outcome:
+                client.restart_workers(sorted(left & set(workers)), timeout=REPLACED, raise_for_error=False)
+                raise RuntimeError("a worker has ended")
+    finally:
+        own.close(timeout=1.0)
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _grow(client, workers, parameters, data, rounds, outcome):
+    """Append the model's text, or the error that came instead."""
     import lightgbm as lgb
 
     features, label, weight, group = _arrays(data)
     dealt = list(zip(workers, deal(group, len(label), len(workers)), strict=False))
-    held = {name: _spread(client, dealt, values) for name, values in
-            (("X", features), ("y", label), ("sample_weight", weight)) if values is not None}
-    if group is not None:
-        held["group"] = _spread(client, [(worker, np.arange(i, len(group), len(workers)))
-                                         for i, (worker, _) in enumerate(dealt)], group)
-    kind = lgb.DaskLGBMRanker if group is not None else lgb.DaskLGBMRegressor
-    named = {NAMES.get(name, name): value for name, value in parameters.items() if name not in NOT_NAMED}
-    with warnings.catch_warnings(), redirect_stdout(sys.stderr):  # what it says of ports and threads is nobody's matter
-        warnings.filterwarnings("ignore", "Parameter n_jobs")
-        return kind(client=client, n_estimators=rounds, **named).fit(**held).booster_.model_to_string()
+    try:
+        held = {name: _spread(client, dealt, values) for name, values in
+                (("X", features), ("y", label), ("sample_weight", weight)) if values is not None}
+        if group is not None:
+            held["group"] = _spread(client, [(worker, np.arange(i, len(group), len(workers)))
+                                             for i, (worker, _) in enumerate(dealt)], group)
+        kind = lgb.DaskLGBMRanker if group is not None else lgb.DaskLGBMRegressor
+        named = {NAMES.get(name, name): value for name, value in parameters.items() if name not in NOT_NAMED}
+        with warnings.catch_warnings(), redirect_stdout(sys.stderr):  # what it says of ports and threads matters little
+            warnings.filterwarnings("ignore", "Parameter n_jobs")
+            outcome.append(kind(client=client, n_estimators=rounds, **named).fit(**held).booster_.model_to_string())
+    except Exception as error:
+        outcome.append(error)
 
 
 def _spread(client, dealt, values):
