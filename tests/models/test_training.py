@@ -18,6 +18,7 @@ from kit.commands import train as command
 from kit.graphs import Graphs
 from kit.models import checkpoints, curve, training
 from kit.models import ranker as rankers
+from kit.models.examples import Example
 from kit.models.training import Settings, draw_step, learning_rate, train_network
 from kit.runs import train
 from tests.builders import save_data_set
@@ -52,7 +53,7 @@ class Slope(torch.nn.Module):
 
 def example(configs, name="a", scale=1.0):
     values = torch.arange(configs, dtype=torch.float32) + 1
-    return training.Example(name, Rows(scale * values), values.double())
+    return Example(name, Rows(scale * values), values.double())
 
 
 def settings(**changes):
