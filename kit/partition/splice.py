@@ -86,10 +86,9 @@ def _ascending(bits, done):
     Sums are rounded differently from row to row: without care a prefix that lacks nodes without work could come
     after the whole.
     """
-    done = np.where(bits.all(1), np.inf, done)
-    rank = np.lexsort((bits.sum(1), done))
+    rank = np.lexsort((bits.sum(1), np.where(bits.all(1), np.inf, done)))
     done = done[rank]
-    done[-1] = done[:-1].max(initial=0.0)
+    done[-1] = done.max()
     return rank, done
 
 
@@ -147,9 +146,10 @@ def splice(problem, k, stages, *, orders=500, low=0.0, seed=0, deadline=np.inf):
     while value - low > RESOLUTION * value and time.monotonic() < deadline:
         target = (low + 3 * value) / 4
         _chain(problem, ideals, k, target, fewest, before)
-        if fewest[-1] <= k:
-            best = _stages_of(ideals, before, len(best))
-            value = bottleneck(problem, best, k)
+        spliced = _stages_of(ideals, before, len(best)) if fewest[-1] <= k else best
+        reached = bottleneck(problem, spliced, k)
+        if reached < value:
+            best, value = spliced, reached
         else:
             low = target
     return value, best

@@ -74,6 +74,7 @@ def test_splicing_ends_with_the_whole_graph():
     rank, done = _ascending(bits, np.array([3.0, 0.0, 3.0000000000000004, 1.0]))
     assert rank.tolist() == [1, 3, 2, 0]
     assert done.tolist() == [0.0, 1.0, 3.0000000000000004, 3.0000000000000004]
+    assert _ascending(bits[[1, 3, 0]], np.array([0.0, 1.0, 3.0]))[1].tolist() == [0.0, 1.0, 3.0]
 
 
 def test_annealing_lands_on_its_own_count():
