@@ -75,6 +75,13 @@ def merged_runtimes(graph):
     return (runtime[low] + runtime[high]) / 2, runtime[start + distinct.count - 1] - runtime[start]
 
 
+def distinct_from(inverse):
+    """`Distinct` from its ``inverse`` alone, whose numbers count in order of first occurrence."""
+    inverse = inverse.astype(np.int64)
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(inverse), prepend=-1) > 0)
+    return Distinct(first, inverse, np.bincount(inverse, minlength=len(first)))
+
+
 def distinct_rows(rows):
     """`distinct_configs` of a matrix with a row for each configuration."""
     rows = np.ascontiguousarray(rows)

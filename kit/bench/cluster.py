@@ -6,7 +6,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
-from evaluation.engine import open_engine
+from evaluation.engine import in_order, open_engine
 
 SOLVES, EVALUATIONS, STAGES = 40, 100, 3
 NODES = 23  # about a fifth of a second each, most of it for the bound
@@ -21,7 +21,7 @@ def solves(engine):
 
     tasks = [Task(str(seed), generate("er", NODES, 0.5, seed), STAGES, None,
                   {"evaluations": EVALUATIONS, "seed": seed}) for seed in range(SOLVES)]
-    return [outcome.stages.tolist() for _, outcome in sorted(engine.map(solve_task, tasks), key=lambda r: r[0])]
+    return [outcome.stages.tolist() for outcome in in_order(engine.map(solve_task, tasks))]
 
 
 def features(engine, graphs):

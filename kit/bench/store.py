@@ -17,6 +17,7 @@ import numpy as np
 
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from kit import npz
+from kit.bench.growth import exponent
 from kit.bench.reading import write_member
 
 VARIABLE = "KIT_BENCH_DATA"
@@ -79,11 +80,6 @@ def ratio(files, workers, folder):
     found = np.array(Parallel(n_jobs=workers)(delayed(pair)(*task) for task in tasks))
     inflated, packed = found.sum(axis=0)
     return inflated / packed, inflated, packed
-
-
-def exponent(sizes, seconds):
-    """Slope of a straight line through the logarithms: 1 for a cost in proportion to the size."""
-    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def growth(folder):

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kit.distinct import Distinct, distinct_rows
+from kit.distinct import distinct_from, distinct_rows
 from kit.features.choices import OPERANDS, Choices, first_met, layout_of
 
 SLOTS, SLOT_BITS = 18, 18
@@ -60,10 +60,7 @@ class Packed:
     @cached_property
     def distinct(self):
         """The distinct configurations, as `kit.distinct.distinct_configs` finds them."""
-        inverse = self.inverse.astype(np.int64)
-        latest = np.maximum.accumulate(inverse)
-        first = np.flatnonzero(np.diff(latest, prepend=-1) > 0)
-        return Distinct(first, inverse, np.bincount(inverse, minlength=len(self.codes)))
+        return distinct_from(self.inverse)
 
     def numbers(self, pattern, rows=slice(None)):
         """Which layout the nodes of a pattern take in some distinct configurations: int64, shape (rows,)."""

@@ -15,7 +15,7 @@ from evaluation import dataset
 from evaluation.collections import graph_id, graph_name
 from evaluation.errors import InputError
 from kit import npz
-from kit.distinct import Distinct, distinct_configs, merged_runtimes
+from kit.distinct import distinct_configs, distinct_from, merged_runtimes
 from kit.features.packed import Packed
 from kit.features.store import FORMAT, MANIFEST, packed_file
 from kit.graphs import PackedLayoutGraph, TileGraph, read_graph
@@ -50,9 +50,7 @@ class Stored:
     @cached_property
     def distinct(self):
         """The distinct configurations."""
-        inverse = self.inverse.astype(np.int64)
-        first = np.flatnonzero(np.diff(np.maximum.accumulate(inverse), prepend=-1) > 0)
-        return Distinct(first, inverse, np.bincount(inverse, minlength=len(first)))
+        return distinct_from(self.inverse)
 
     def features(self, feature_set):
         """The rows of ``distinct_table`` of a feature set, or None where the store has no such tables."""

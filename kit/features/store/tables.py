@@ -51,11 +51,6 @@ def _part_of(store, feature_set):
     return {file: part for part, files in parts(store, feature_set).items() for file in files}
 
 
-def is_complete(store, feature_set):
-    """Whether all tables of a feature set are there."""
-    return all(part.is_file() for part in parts(store, feature_set))
-
-
 def write_part(folder, root, files, feature_set, target):
     """Make one file of tables from stored graphs; they are compressed, and lossless.
 
