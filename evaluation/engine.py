@@ -11,7 +11,7 @@ import re
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from evaluation.errors import InputError
 
@@ -213,4 +213,5 @@ def _stop(pool, waiting, stop):
         future.cancel()
     for process in list((pool._processes or {}).values()):
         if process.is_alive():
-            os.kill(process.pid, signal.SIGINT)
+            with suppress(ProcessLookupError):  # ended since
+                os.kill(process.pid, signal.SIGINT)

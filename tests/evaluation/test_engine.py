@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -86,6 +88,13 @@ def test_a_task_that_kills_every_process_is_given_up(monkeypatch):
     monkeypatch.setattr(engines, "ATTEMPTS", 2)
     with open_engine(jobs=2) as engine, pytest.raises(InputError, match="out of memory"):
         list(engine.map(engine_tasks.die, range(2)))
+
+
+def test_stopping_a_process_that_ends_at_that_moment():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    seen_alive = SimpleNamespace(is_alive=lambda: True, pid=ended.pid)
+    engines._stop(SimpleNamespace(_processes={ended.pid: seen_alive}), {}, threading.Event())
 
 
 def test_a_task_that_kills_every_dask_worker_is_given_up():
