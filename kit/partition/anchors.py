@@ -30,7 +30,7 @@ def cheapest_stage(problem, state, limit, side):
     (bound, multiplier) : float, float
     """
     capacity = problem.capacity
-    value = minimum_cut(problem, state, problem.work, 1.0, limit, side)
+    value = minimum_cut(problem, state, problem.work, limit, side)
     if value >= limit or capacity == np.inf:
         return value, 0.0
     held = total(problem.param, side)
@@ -39,7 +39,7 @@ def cheapest_stage(problem, state, limit, side):
     # Lines value(m) = intercept + slope * m of the two minimisers that enclose the maximum.
     slope0, at0 = held - capacity, value
     best, chosen = value, 0.0
-    top = minimum_cut(problem, state, problem.work + problem.param, 1.0, np.inf, side) - capacity
+    top = minimum_cut(problem, state, problem.work + problem.param, np.inf, side) - capacity
     if top > best:
         best, chosen = top, 1.0
     slope1 = total(problem.param, side) - capacity
@@ -50,7 +50,7 @@ def cheapest_stage(problem, state, limit, side):
         m = (at1 - at0) / (slope0 - slope1)
         if not 0.0 < m < 1.0:
             break
-        value = minimum_cut(problem, state, problem.work + m * problem.param, 1.0, np.inf, side) - m * capacity
+        value = minimum_cut(problem, state, problem.work + m * problem.param, np.inf, side) - m * capacity
         if value > best:
             best, chosen = value, m
         slope = total(problem.param, side) - capacity

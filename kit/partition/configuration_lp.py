@@ -23,6 +23,7 @@ from kit.partition.windows import WindowSearch, groups_along, rough_values
 
 COUNTEREXAMPLES = 20
 BUDGET = 500
+SLACK = 1.05  # columns that cost so much more than the target are worth a start
 RESOLUTION = 0.002
 PAIRS = 200  # nodes up to which the costs of all pairs are worth their time
 SINGLE = 250  # nodes up to which each gets a row of its own
@@ -124,18 +125,19 @@ class ConfigurationBound:
         above, below = reached_work(problem, np.ones(len(value)))
         self.anchors = np.argsort(-(above + below), kind="stable")
 
-    def _starts(self, count):
-        """Labels to climb from: known columns and single nodes, at random."""
-        n, sets = len(self.problem.work), self.master.sets
-        rows = np.empty((count, n), np.int64)
-        for row in rows:
-            row[:] = labels_around(self.problem, sets[self.random.integers(len(sets))], self.order)
-        return rows
+    def _starts(self, values, target, count):
+        """Labels to climb from: half of them the known columns worth most, half any, single nodes among them."""
+        sets = self.master.sets
+        worth = np.array(sets) @ values
+        worth[np.array(self.master.costs) > SLACK * target] = 0
+        best = np.argsort(-worth, kind="stable")[:count // 2]
+        chosen = np.concatenate([best, self.random.integers(len(sets), size=count - len(best))])
+        return np.array([labels_around(self.problem, sets[i], self.order) for i in chosen])
 
     def _price(self, values, target, steps, starts):
         """Sets worth more than 1 that cost at most `target`, and the largest worth met."""
         if self.windows is None:
-            return price(self.problem, values, target, self._starts(starts), steps=steps, seed=self.seed)
+            return price(self.problem, values, target, self._starts(values, target, starts), steps=steps, seed=self.seed)
         sets, worths = self.windows.find(values, target, ORDERS)
         rows = np.array([labels_around(self.problem, inside, self.order) for inside in sets[:starts]])
         more, most = price(self.problem, values, target, rows, steps=steps, seed=self.seed)
@@ -168,6 +170,9 @@ class ConfigurationBound:
                 sets = np.concatenate([sets, found])
             new = sum(self.master.add(inside) for inside in sets)
             most = max(most, (sets @ values).max(initial=0.0))
+            if self.centre is not None:  # it may have looked better than it is
+                worth = (sets @ self.centre).max(initial=1.0)
+                self.centre, best = self.centre / worth, best / worth
             share = values.sum() / max(most, 1e-9)
             if share > best:
                 best, self.centre = share, values / max(most, 1e-9)

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from kit.partition.anchors import cheapest_stage
-from kit.partition.flow import IN, _arc, build, maximum_flow, surroundings
+from kit.partition.flow import IN, _arc, build, charge, maximum_flow, surroundings
 from kit.partition.problem import Problem, assemble, edge_list
 
 
@@ -36,7 +36,8 @@ def _together(problem, u, neighbours, multiplier, target, joined):
     constant = multiplier * problem.capacity if multiplier > 0 else 0.0
     state[u] = IN
     above, below = surroundings(problem, state)
-    network, count, base = build(problem, state, cost, 1.0, above, below, 1)
+    network, count, base = build(problem, state, above, below, 1)
+    base += charge(network, state, cost)
     reached, _ = maximum_flow(network, n, n + 1, target - base + constant)
     bound = reached + base - constant
     first, _, _, residual = network

@@ -53,17 +53,14 @@ def _place(v, state, n):
 
 
 @njit(cache=True, nogil=True)
-def build(problem, state, cost, factor, above, below, spare):
-    """The network of ``min cost(S) + factor * (weight of the nets cut by S)`` over S that agree with `state`.
+def build(problem, state, above, below, spare):
+    """The network of the weight of the nets cut by S, over S that agree with `state`; `charge` adds what nodes cost.
 
     Parameters
     ----------
     problem : Problem
     state : int8 (n,)
         FREE, IN or OUT.
-    cost : float64 (n,)
-        Of holding each node; may be negative.
-    factor : float
     above, below : bool (n,)
         Ancestors and descendants of the nodes that are IN, these included.
     spare : int
@@ -72,21 +69,18 @@ def build(problem, state, cost, factor, above, below, spare):
     Returns
     -------
     (network, count, base) : the arrays (first, next, head, residual), arcs in use, constant part of the value
-        Vertices: the nodes, n the source, n + 1 the sink, n + 2 + 2 j and n + 3 + 2 j for net j.
+        Vertices: the nodes, n the source, n + 1 the sink, n + 2 + 2 j and n + 3 + 2 j for net j. The arcs of free
+        nodes from the source and to the sink come first.
     """
     n, nets = len(problem.work), len(problem.weight)
-    room = 2 * (n + 2 * len(problem.succ) + 3 * nets + 2 * len(problem.pin) + 2 * nets + spare)
+    room = 2 * (2 * n + 2 * len(problem.succ) + 3 * nets + 2 * len(problem.pin) + 2 * nets + spare)
     network = (np.full(n + 2 + 2 * nets, -1, np.int64), np.empty(room, np.int64), np.empty(room, np.int64),
                np.empty(room, np.float64))
     count, base, source, sink = 0, 0.0, n, n + 1
     for v in range(n):
-        if state[v] == IN:
-            base += cost[v]
-        elif state[v] == FREE and cost[v] < 0:
-            base += cost[v]
-            count = _arc(network, count, source, v, -cost[v])
-        elif state[v] == FREE and cost[v] > 0:
-            count = _arc(network, count, v, sink, cost[v])
+        if state[v] == FREE:
+            count = _arc(network, count, source, v, 0.0)
+            count = _arc(network, count, v, sink, 0.0)
     for j in range(nets):
         enter, leave = n + 2 + 2 * j, n + 3 + 2 * j
         held, lacked, free = False, False, False
@@ -97,7 +91,7 @@ def build(problem, state, cost, factor, above, below, spare):
             free |= state[v] == FREE
         if not free and held != lacked:
             continue
-        weight = factor * problem.weight[j]
+        weight = problem.weight[j]
         if held and lacked:
             base += weight
             continue
@@ -121,6 +115,23 @@ def build(problem, state, cost, factor, above, below, spare):
             if below[a]:
                 count = _implication(network, count, b, a, state, n)
     return network, count, base
+
+
+@njit(cache=True, nogil=True)
+def charge(network, state, cost):
+    """Let holding each node cost ``cost``, float64 (n,), which may be negative; returns the constant part of that.
+
+    No flow may have passed since `build`, or the residuals of then have to be put back first.
+    """
+    residual, arc, base = network[3], 0, 0.0
+    for v in range(len(state)):
+        if state[v] == IN:
+            base += cost[v]
+        elif state[v] == FREE:
+            residual[arc], residual[arc + 2] = max(0.0, -cost[v]), max(0.0, cost[v])
+            base += min(0.0, cost[v])
+            arc += 4
+    return base
 
 
 @njit(cache=True, nogil=True)
@@ -210,11 +221,17 @@ def surroundings(problem, state):
 
 
 @njit(cache=True, nogil=True)
-def minimum_cut(problem, state, cost, factor, limit, side):
-    """Value of ``min cost(S) + factor * cut(S)`` and, in `side` (bool (n,)), a minimiser unless `limit` was reached."""
-    n = len(problem.work)
+def minimum_cut(problem, state, cost, limit, side):
+    """Value of ``min cost(S) + cut(S)`` and, in `side` (bool (n,)), a minimiser unless `limit` was reached."""
     above, below = surroundings(problem, state)
-    network, _, base = build(problem, state, cost, factor, above, below, 0)
+    network, _, base = build(problem, state, above, below, 0)
+    return cheapest(network, state, base + charge(network, state, cost), limit, side)
+
+
+@njit(cache=True, nogil=True)
+def cheapest(network, state, base, limit, side):
+    """`minimum_cut` of a network whose value has the constant part `base`."""
+    n = len(state)
     flow, level = maximum_flow(network, n, n + 1, limit - base)
     for v in range(n):
         side[v] = state[v] == IN or (state[v] == FREE and level[v] >= 0)

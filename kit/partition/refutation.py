@@ -15,13 +15,14 @@ import time
 import numpy as np
 from numba import njit
 
-from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut, reach, surroundings
+from kit.partition.flow import FREE, IN, OUT, build, charge, cheapest, is_convex, minimum_cut, reach, surroundings
 from kit.partition.problem import assemble, edge_list, set_cost, total, work_and_transfers
 
 SMALL = 200  # nodes up to which the search works on the whole graph
 MARGIN = 1e-9
 ROUNDING = 1e-13
 PROVED, FOUND, LIMIT = 1, 0, -1
+FIRST, GROWTH = 60, 4  # vertices for an anchor, before the search turns to the next one: some are far harder than others
 
 
 @njit(cache=True, nogil=True)
@@ -41,7 +42,7 @@ def pair_costs(problem, limit):
     for u in range(n):
         for v in range(u, n):
             state[u], state[v] = IN, IN
-            costs[u, v] = min(limit, minimum_cut(problem, state, problem.work, 1.0, limit, side))
+            costs[u, v] = min(limit, minimum_cut(problem, state, problem.work, limit, side))
             costs[v, u] = costs[u, v]
             state[u], state[v] = FREE, FREE
     return costs
@@ -156,28 +157,34 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
     low_cost, low_worth = _relaxed_cost(problem, low, multiplier), total(values, low)
     high_cost, high_worth = _relaxed_cost(problem, high, multiplier), total(values, high)
     constant = multiplier * problem.capacity if multiplier > 0 else 0.0
+    cost = problem.work + multiplier * problem.param
     # A steep slope makes large numbers cancel: what that may lose counts against the proof.
-    loss = ROUNDING * (target + abs(constant) + problem.work.sum() + multiplier * problem.param.sum()
-                       + problem.weight.sum())
+    loss = ROUNDING * (target + abs(constant) + cost.sum() + problem.weight.sum())
+    above, below = surroundings(problem, state)
+    network, count, fixed = build(problem, state, above, below, 0)
+    capacities = network[3][:count].copy()
     for step in range(10):
         if step > 0 or mu <= 0:
             if high_cost - low_cost < 1e-12:
                 break
             mu = (high_worth - low_worth) / (high_cost - low_cost)
-        if mu <= 0:
-            break
-        least = minimum_cut(problem, state, mu * (problem.work + multiplier * problem.param) - values, mu, np.inf, side)
-        if mu * (target + constant) - least + mu * loss <= threshold:
+            # The bound is convex in mu, and above the lines of the two sets, which cross here.
+            if mu <= 0 or low_worth + mu * (target - low_cost) > threshold * (1 + MARGIN):
+                break
+        network[3][:count] = capacities
+        base = fixed + charge(network, state, cost - values / mu)
+        enough = target + constant + loss - threshold / mu
+        if cheapest(network, state, base, enough + MARGIN * abs(enough), side) >= enough:
             return True, mu
-        cost, worth = _relaxed_cost(problem, side, multiplier), total(values, side)
-        if cost <= target:
-            if step > 0 and worth - mu * cost <= low_worth - mu * low_cost + 1e-9:
+        side_cost, worth = _relaxed_cost(problem, side, multiplier), total(values, side)
+        if side_cost <= target:
+            if step > 0 and worth - mu * side_cost <= low_worth - mu * low_cost + 1e-9:
                 break
-            low[:], low_cost, low_worth = side, cost, worth
+            low[:], low_cost, low_worth = side, side_cost, worth
         else:
-            if step > 0 and worth - mu * cost <= high_worth - mu * high_cost + 1e-9:
+            if step > 0 and worth - mu * side_cost <= high_worth - mu * high_cost + 1e-9:
                 break
-            high[:], high_cost, high_worth = side, cost, worth
+            high[:], high_cost, high_worth = side, side_cost, worth
     return False, mu
 
 
@@ -225,7 +232,7 @@ def _search(problem, values, target, threshold, pairs, states, lows, highs, slop
                 worth += values[v]
         if worth <= threshold:
             continue
-        if not _agrees(low, state) and minimum_cut(problem, state, problem.work, 1.0, ceiling * (1 + MARGIN),
+        if not _agrees(low, state) and minimum_cut(problem, state, problem.work, ceiling * (1 + MARGIN),
                                                    low) > ceiling:
             continue
         if _agrees(high, state):
@@ -267,7 +274,7 @@ def _spill(problem, values, target, threshold, state, mu):
             high[v] = state[v] != OUT
         cost = problem.work + multiplier * problem.param
         constant = multiplier * problem.capacity
-        least = minimum_cut(problem, state, cost, 1.0, np.inf, low) - constant
+        least = minimum_cut(problem, state, cost, np.inf, low) - constant
         if least > target * (1 + MARGIN):
             return True
         proved, _ = _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
@@ -367,41 +374,45 @@ def refute(problem, values, target, k, *, deadline=None, budget=100_000, pairs=N
     pairs = np.zeros((0, n)) if pairs is None else pairs
     found, slope = [], values.sum() / max(problem.work.sum(), target, 1e-9)
     whole = (problem, values, np.arange(n), _Stack(0 if local else n, slope))
-    rest, state = values.sum(), np.zeros(n, np.int8)
-    for at in range(n):
-        if rest <= threshold or len(found) >= most:
-            break
-        state[:] = FREE
-        state[order[:at]] = OUT
-        state[order[at]] = IN
-        exclude_far(problem, order[at], target * (1 + MARGIN), state)
-        rest -= values[order[at]]
-        if local:
-            place = _local(problem, values, threshold, state, slope)
+    rest = np.cumsum(values[order[::-1]])[::-1]  # what an anchor and those after it are worth
+    waiting, allowance, state = np.flatnonzero(rest > threshold), FIRST, np.empty(n, np.int8)
+    while len(waiting) and not found:
+        late = []
+        for at in waiting:
+            state[:] = FREE
+            state[order[:at]] = OUT
+            state[order[at]] = IN
+            exclude_far(problem, order[at], target * (1 + MARGIN), state)
+            place = _local(problem, values, threshold, state, slope) if local else whole
             if place is None:
                 continue
-        else:
-            place = whole
-            whole[3].begin(state)
-        status, inside, budget = _drain(*place, target, threshold, pairs, budget, deadline)
-        if status == FOUND:
-            found.append(np.zeros(n, bool))
-            found[-1][place[2]] = inside[:len(place[2])]
-        elif status == LIMIT:
-            return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
+            if not local:
+                whole[3].begin(state)
+            status, inside, looked = _drain(*place, target, threshold, pairs, min(allowance, budget), deadline)
+            budget -= looked
+            if status == FOUND:
+                found.append(np.zeros(n, bool))
+                found[-1][place[2]] = inside[:len(place[2])]
+                if len(found) >= most:
+                    break
+            elif status == LIMIT:
+                late.append(at)
+                if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
+                    return FOUND if found else LIMIT, np.array(found, bool).reshape(-1, n)
+        waiting, allowance = late, GROWTH * allowance
     return FOUND if found else PROVED, np.array(found, bool).reshape(-1, n)
 
 
 def _drain(problem, values, nodes, stack, target, threshold, pairs, budget, deadline):
-    """Search from the root to the end, with looks at the clock: (status, counterexample, budget left)."""
-    inside, size = np.zeros(len(values), bool), 1
+    """Search from the root to the end, with looks at the clock: (status, counterexample, vertices looked at)."""
+    inside, size, looked = np.zeros(len(values), bool), 1, 0
     pairs = pairs if len(pairs) else np.zeros((0, len(values)))
     while size > 0:
-        if budget <= 0 or (deadline is not None and time.monotonic() > deadline):
-            return LIMIT, inside, budget
-        status, size, looked = _search(problem, values, target, threshold, pairs, *stack.arrays(), size,
-                                       min(budget, 50), inside)
-        budget -= looked
+        if looked >= budget or (deadline is not None and time.monotonic() > deadline):
+            return LIMIT, inside, looked
+        status, size, more = _search(problem, values, target, threshold, pairs, *stack.arrays(), size,
+                                     min(budget - looked, 50), inside)
+        looked += more
         if status == FOUND:
-            return FOUND, inside, budget
-    return PROVED, inside, budget
+            return FOUND, inside, looked
+    return PROVED, inside, looked

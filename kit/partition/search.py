@@ -11,6 +11,7 @@ from numba import njit
 
 from kit.partition.problem import bottleneck
 
+BACK = 0.7  # probability that a node makes place for another by taking its stage, where it can
 SEGMENT = 200_000  # moves between two looks at the clock
 
 
@@ -136,14 +137,45 @@ def _enlist_around(problem, v, stages, k, movable, place, size):
 
 
 @njit(cache=True, nogil=True)
+def _relist(members, sizes, slot, v, old, new):
+    """Move node v from the list of stage `old`, ``members[old, :sizes[old]]``, to that of `new`."""
+    sizes[old] -= 1
+    last = members[old, sizes[old]]
+    members[old, slot[v]], slot[last] = last, slot[v]
+    members[new, sizes[new]], slot[v] = v, sizes[new]
+    sizes[new] += 1
+
+
+@njit(cache=True, nogil=True)
+def _partner(problem, old, new, stages, k, members, sizes, random):
+    """A node of stage `new` that may leave it, and the stage for it: `old` where that can be; -1 if there is none."""
+    if sizes[new] == 0:
+        return -1, 0
+    w = members[new, int(random.random() * sizes[new])]
+    low, high = _room(problem, w, stages, k)
+    if low <= old <= high and random.random() < BACK:
+        return w, old
+    if low == high:
+        return -1, 0
+    to = low + int(random.random() * (high - low))
+    return w, to + (to >= new)
+
+
+@njit(cache=True, nogil=True)
 def _anneal(problem, k, stages, steps, hot, cold, random, best):
-    """Annealing with a geometric schedule; the best labels go to `best` and their value is returned."""
+    """Annealing with a geometric schedule; the best labels go to `best` and their value is returned.
+
+    Half of the moves take a second node out of the stage that the first one enters: full stages exchange nodes.
+    """
     n = len(stages)
     count = _tally(problem, stages, k)
     load, held, filled = _loads(problem, stages, k, count)
     movable, place, size = np.empty(n, np.int64), np.full(n, -1, np.int64), 0
+    members, sizes, slot = np.empty((k, n), np.int32), np.zeros(k, np.int64), np.empty(n, np.int64)
     for v in range(n):
         size = _enlist(problem, v, stages, k, movable, place, size)
+        members[stages[v], sizes[stages[v]]], slot[v] = v, sizes[stages[v]]
+        sizes[stages[v]] += 1
     _, target = _energy(load, held, filled, problem.capacity, 1.0)
     energy, _ = _energy(load, held, filled, problem.capacity, target)
     least, temperature, cooling = target, hot, (cold / hot) ** (1.0 / max(1, steps // 64))
@@ -159,14 +191,25 @@ def _anneal(problem, k, stages, steps, hot, cold, random, best):
         new = low + int(random.random() * (high - low))
         new += new >= old
         _shift(problem, v, old, new, stages, count, load, held, filled)
+        w, to = -1, 0
+        if step & 1:
+            w, to = _partner(problem, old, new, stages, k, members, sizes, random)
+            if w >= 0:
+                _shift(problem, w, new, to, stages, count, load, held, filled)
         changed, most = _energy(load, held, filled, problem.capacity, target)
         if changed <= energy or random.random() < np.exp((energy - changed) / temperature):
             energy = changed
             size = _enlist_around(problem, v, stages, k, movable, place, size)
+            _relist(members, sizes, slot, v, old, new)
+            if w >= 0:
+                size = _enlist_around(problem, w, stages, k, movable, place, size)
+                _relist(members, sizes, slot, w, new, to)
             if most < least * (1 - 1e-9):
                 least = most
                 best[:] = stages
         else:
+            if w >= 0:
+                _shift(problem, w, to, new, stages, count, load, held, filled)
             _shift(problem, v, new, old, stages, count, load, held, filled)
     return least
 

@@ -144,12 +144,12 @@ def test_minimum_cut_is_no_dearer_than_any_convex_set(seed):
     state = random.choice([FREE, OUT], n).astype(np.int8)
     state[random.integers(n)] = IN
     cost, side = problem.work - random.uniform(0, 1, n), np.empty(n, bool)
-    value = minimum_cut(problem, state, cost, 0.7, np.inf, side)
-    own = [cost[s].sum() + 0.7 * (set_cost(problem, s) - problem.work[s].sum()) for s in convex_sets(problem)
+    value = minimum_cut(problem, state, cost, np.inf, side)
+    own = [cost[s].sum() + (set_cost(problem, s) - problem.work[s].sum()) for s in convex_sets(problem)
            if s[state == IN].all() and not s[state == OUT].any()]
     assert value <= min(own, default=np.inf) + 1e-9
     if is_convex(problem, side):
-        assert value == pytest.approx(cost[side].sum() + 0.7 * (set_cost(problem, side) - problem.work[side].sum()))
+        assert value == pytest.approx(cost[side].sum() + (set_cost(problem, side) - problem.work[side].sum()))
 
 
 @pytest.mark.parametrize("seed", range(60))
