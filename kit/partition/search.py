@@ -25,7 +25,7 @@ def _tally(problem, stages, k):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _shift(problem, v, old, new, stages, count, load, held, filled):
     """Move node v from stage `old` to `new`: update tallies and loads (work plus io) in O(nets of v)."""
     load[old] -= problem.work[v]
@@ -64,7 +64,7 @@ def _shift(problem, v, old, new, stages, count, load, held, filled):
     stages[v] = new
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _energy(load, held, filled, capacity, target):
     """The 16-norm of the stage costs over the target, and the largest cost."""
     total, most = 0.0, 0.0
@@ -81,7 +81,7 @@ def _energy(load, held, filled, capacity, target):
     return np.sqrt(np.sqrt(np.sqrt(np.sqrt(total)))), most
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _room(problem, v, stages, k):
     """First and last stage that node v can take while all others stay."""
     low, high = 0, k - 1
@@ -110,7 +110,7 @@ def _loads(problem, stages, k, count):
     return load, held, filled
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _enlist(problem, v, stages, k, movable, place, size):
     """Keep `movable[:size]` the nodes with room to move; `place` is where each stands there, -1 if nowhere."""
     low, high = _room(problem, v, stages, k)
@@ -125,7 +125,7 @@ def _enlist(problem, v, stages, k, movable, place, size):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _enlist_around(problem, v, stages, k, movable, place, size):
     """`_enlist` node v and its neighbours after v has moved."""
     size = _enlist(problem, v, stages, k, movable, place, size)
@@ -136,7 +136,7 @@ def _enlist_around(problem, v, stages, k, movable, place, size):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _relist(members, sizes, slot, v, old, new):
     """Move node v from the list of stage `old`, ``members[old, :sizes[old]]``, to that of `new`."""
     sizes[old] -= 1
@@ -146,7 +146,7 @@ def _relist(members, sizes, slot, v, old, new):
     sizes[new] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _partner(problem, old, new, stages, k, members, sizes, random):
     """A node of stage `new` that may leave it, and the stage for it: `old` where that can be; -1 if there is none."""
     if sizes[new] == 0:
