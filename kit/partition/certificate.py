@@ -10,8 +10,9 @@ from evaluation.errors import InputError
 from kit.partition.anchors import anchor_bounds
 from kit.partition.ideals import enumerate_ideals, improve
 from kit.partition.problem import from_instance
-from kit.partition.refutation import PROVED, refute
+from kit.partition.refutation import refute
 from kit.partition.slicegraph import simple
+from kit.partition.vertices import PROVED
 
 MARGIN = 1e-9
 

@@ -15,14 +15,17 @@ import highspy
 import numpy as np
 
 from kit.partition.highs import Quiet
+from kit.partition.implications import pair_costs
 from kit.partition.orders import order_by, standard_orders
 from kit.partition.pricing import labels_around, price
 from kit.partition.problem import reached_work, set_cost
-from kit.partition.refutation import LIMIT, PROVED, pair_costs, refute
+from kit.partition.refutation import refute
+from kit.partition.vertices import LIMIT, PROVED
 from kit.partition.windows import WindowSearch, groups_along, rough_values
 
 COUNTEREXAMPLES = 20
 BUDGET = 500
+SMOOTHING = 0.8  # share of the centre
 SLACK = 1.05  # columns that cost so much more than the target are worth a start
 RESOLUTION = 0.002
 PAIRS = 200  # nodes up to which the costs of all pairs are worth their time
@@ -137,11 +140,20 @@ class ConfigurationBound:
     def _price(self, values, target, steps, starts):
         """Sets worth more than 1 that cost at most `target`, and the largest worth met."""
         if self.windows is None:
-            return price(self.problem, values, target, self._starts(values, target, starts), steps=steps, seed=self.seed)
+            rows = self._starts(values, target, starts)
+            return price(self.problem, values, target, rows, steps=steps, seed=self.seed)
         sets, worths = self.windows.find(values, target, ORDERS)
         rows = np.array([labels_around(self.problem, inside, self.order) for inside in sets[:starts]])
         more, most = price(self.problem, values, target, rows, steps=steps, seed=self.seed)
         return np.concatenate([sets[worths > 1], more]), max(most, worths.max(initial=0.0))
+
+    def _recentre(self, target):
+        """Scale the centre so that no known column within the target is worth more than 1; what it is worth then."""
+        if self.centre is None:
+            return 0.0
+        worth = np.array(self.master.sets) @ self.centre
+        self.centre = self.centre / worth[np.array(self.master.costs) <= target].max(initial=1e-9)
+        return self.centre.sum()
 
     def decide(self, target, *, deadline, steps=1000, starts=20):
         """Whether the cover at `target` needs more than k sets.
@@ -152,7 +164,8 @@ class ConfigurationBound:
             "above": OPT > target, proved by `values`. "covered": k sets suffice fractionally. "unknown": out of time.
         """
         self.master.allow(target)
-        best, smoothing, budget = 0.0, 0.6, max(BUDGET, 4 * len(self.problem.work) * (self.windows is not None))
+        best = self._recentre(target)
+        smoothing, budget = SMOOTHING, max(BUDGET, 4 * len(self.problem.work) * (self.windows is not None))
         while time.monotonic() < deadline:
             size, duals = self.master.solve()
             if size <= self.k + 1e-9:
@@ -176,8 +189,8 @@ class ConfigurationBound:
             share = values.sum() / max(most, 1e-9)
             if share > best:
                 best, self.centre = share, values / max(most, 1e-9)
-            elif new == 0:
-                smoothing *= 0.5
+            # Nothing new about a smoothed point: look nearer to the duals themselves.
+            smoothing = SMOOTHING if new else 0.5 * smoothing
         return "unknown", None
 
     def _try(self, values, target, deadline):

@@ -169,9 +169,13 @@ def _population(evaluations):
     return 100 if evaluations is None else int(np.clip(evaluations // 10, 4, 100))
 
 
-def _annealing(run, seed, stop, evaluations=None, seconds=np.inf):
-    """Annealing from the best partition and from the start of the search in turn, longer each time."""
-    end = min(run.deadline, time.monotonic() + seconds)
+def _annealing(run, seed, stop, evaluations=None, seconds=np.inf, patience=np.inf):
+    """Annealing from the best partition and from the start of the search in turn, longer each time.
+
+    Ends early when nothing has come of it for `patience` seconds and for twice as long as it took to get there.
+    """
+    begin = better = time.monotonic()
+    end, value = min(run.deadline, begin + seconds), run.value
     base, random, steps, number = run.stages.copy(), np.random.default_rng(seed), 500_000, 0
     budget = np.inf if evaluations is None else evaluations * MOVES
     while not run.closed() and not stop.is_set() and budget > 0 and time.monotonic() < end:
@@ -183,7 +187,11 @@ def _annealing(run, seed, stop, evaluations=None, seconds=np.inf):
         _, stages = anneal(run.problem, run.k, start, steps=steps, hot=hot, seed=int(random.integers(2**31)),
                            deadline=end)
         run.offer(stages, "annealing")
-        number += 1
+        number, now = number + 1, time.monotonic()
+        if run.value < value * (1 - 1e-6):
+            value, better = run.value, now
+        elif now - better > max(patience, 2 * (better - begin)):
+            break
         if LARGE < len(base) <= SPLICED and number % 2:
             orders = 625_000 // len(base)
             budget -= orders * MOVES
@@ -243,7 +251,8 @@ def _timed(run, seed, orders, threads):
             worker.join()
         return
     bounded = len(run.problem.work) <= CONFIGURATION_SIZE
-    _annealing(run, seed, stop, seconds=0.3 * run.left() if bounded else np.inf)
+    _annealing(run, seed, stop, seconds=0.3 * run.left() if bounded else np.inf,
+               patience=0.1 * run.left() if bounded else np.inf)
     _exact(run, threads, late=True)
     _configuration(run, seed, run.left())
 

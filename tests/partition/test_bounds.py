@@ -11,9 +11,11 @@ from kit.partition.anchors import anchor_bounds
 from kit.partition.certificate import check
 from kit.partition.contraction import contract
 from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut
+from kit.partition.implications import pair_costs
 from kit.partition.orders import order_by
 from kit.partition.problem import from_instance, set_cost
-from kit.partition.refutation import FOUND, PROVED, pair_costs, refute
+from kit.partition.refutation import refute
+from kit.partition.vertices import FOUND, PROVED
 from kit.partition.windows import best_windows, groups_along, rough_values
 from tests.partition.small import cost, instance, optimum, random_instance, worst
 
