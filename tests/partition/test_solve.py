@@ -10,7 +10,7 @@ from kit.partition.baselines import BASELINES
 from kit.partition.certificate import check
 from kit.partition.ideals import solve_ideals
 from kit.partition.problem import bottleneck, from_instance, is_monotone
-from kit.partition.search import anneal, polish
+from kit.partition.search import _anneal, anneal, polish
 from kit.partition.solve import solve
 from kit.partition.splice import _ascending, splice
 from tests.partition.small import instance, optimum, random_instance, worst
@@ -54,6 +54,21 @@ def test_annealing_and_polish_keep_partitions_valid_and_never_lose(memory):
         assert value < before
         assert value == pytest.approx(bottleneck(problem, stages, 5))
         assert is_monotone(problem, stages) and stages.min() >= 0 and stages.max() < 5
+
+
+def test_annealing_exchanges_nodes_between_full_stages():
+    """Loads 9 and 7: whichever node moves alone, a stage of 10 or more comes of it; 3 for 2 gives 8 and 8."""
+    problem, unit = from_instance(instance([3, 3, 3, 5, 2], [0] * 5, []))
+    value, _ = anneal(problem, 2, np.array([0, 0, 0, 1, 1]), steps=2000, hot=1e-9, cold=1e-9)
+    assert value * unit == pytest.approx(8)
+
+
+@pytest.mark.parametrize("memory", [None, 4.0])
+def test_annealing_counts_what_it_moves(memory):
+    problem, _ = from_instance(layered(40, memory=memory))
+    start, found = (np.arange(40) * 4 // 40).astype(np.int64), np.empty(40, np.int64)
+    least = _anneal(problem, 4, start, 50_000, 0.05, 0.01, np.random.default_rng(0), found)
+    assert least == pytest.approx(bottleneck(problem, found, 4), rel=1e-9)
 
 
 @pytest.mark.parametrize("memory", [None, 4.0])
