@@ -7,6 +7,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from evaluation.files import atomic
+from kit.inflate import PIECE, Inflater, data_start
 
 BLOCK = 1 << 18  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
 COMPILED_FROM = 1 << 24  # bytes from which importing numba pays for itself
@@ -124,26 +125,45 @@ def stream_layout_digits(archive, nodes, slots, fail, start, take):
         if dtype.kind not in "fiu":
             fail(member, f"type {dtype}, not a number")
         start(shape)
-        _stream(file, dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
+        _stream(_after(file, archive, member), dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
             member, f"{value} at element {at}, where a layout digit is a whole number from -1 to 5"))
     return shape, fortran
+
+
+def _after(file, archive, member):
+    """What is left of an open member, to be read as fast as can be."""
+    if archive.getinfo(f"{member}.npy").compress_type != zipfile.ZIP_DEFLATED:
+        return file
+    faster, skipped = Inflater(archive, f"{member}.npy"), 0
+    while skipped < file.tell():
+        skipped += len(faster.read(file.tell() - skipped))
+    return faster
 
 
 def _stream(file, dtype, size, row, take, wrong):
     """Inflate blocks of whole rows and pass them on as int8; `wrong(position, value)` raises at the first bad value."""
     narrow = _compiled_narrow() if size * dtype.itemsize >= COMPILED_FROM else _narrow
     step = row * max(1, BLOCK // (row * dtype.itemsize)) if row else 1
-    buffer = np.empty(step, np.int8)
+    values, buffer = np.empty(step, dtype), np.empty(step, np.int8)
     for start in range(0, size, step):
-        out = buffer[:min(step, size - start)]
-        block = np.frombuffer(file.read(out.size * dtype.itemsize), dtype=dtype)
-        if block.size != out.size:
-            raise EOFError("the member ends early")
+        block, out = values[:size - start], buffer[:size - start]
+        _fill(memoryview(block.view(np.uint8)), file)
         bad = narrow(block if dtype.isnative else block.astype(dtype.newbyteorder("=")), out)
         if bad >= 0:
             wrong(start + bad, block[bad])
         take(out)
-    file.read(1)  # the end of the member, where zipfile compares its checksum
+    file.read(1)  # the end of the member, where its checksum is compared
+
+
+def _fill(buffer, file):
+    """Read until a buffer is full."""
+    filled = 0
+    while filled < len(buffer):
+        piece = file.read(min(PIECE, len(buffer) - filled))
+        if not piece:
+            raise EOFError("the member ends early")
+        buffer[filled:filled + len(piece)] = piece
+        filled += len(piece)
 
 
 def _narrow(block, out):
@@ -212,13 +232,7 @@ def mapped(archive, member):
         header = file.tell()
     if not np.prod(shape):
         return np.zeros(shape, dtype)
-    archive.fp.seek(info.header_offset + _NAME_LENGTH)
-    name, extra = np.frombuffer(archive.fp.read(4), "<u2").tolist()
-    start = info.header_offset + _LOCAL_HEADER + name + extra + header
-    return np.memmap(archive.filename, dtype, "r", start, tuple(shape))
-
-
-_LOCAL_HEADER, _NAME_LENGTH = 30, 26  # bytes of a zip file's header before a member, and where its lengths stand
+    return np.memmap(archive.filename, dtype, "r", data_start(archive, info) + header, tuple(shape))
 
 
 def damaged(member, found, fix="make the file again"):
