@@ -1,12 +1,14 @@
 """The members of npz files: guarded reading, streaming of layout digits, reproducible writing."""
 
 import zipfile
+import zlib
 from itertools import pairwise
 
 import numpy as np
 from numpy.lib import format as npy
 
 from evaluation.files import atomic
+from kit import checksum
 from kit.inflate import PIECE, Inflater, data_start
 
 BLOCK = 1 << 18  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
@@ -95,7 +97,7 @@ def read_layout_digits(archive, nodes, slots, fail):
     return np.ascontiguousarray(digits.reshape(shape, order="F" if fortran else "C"))
 
 
-def stream_layout_digits(archive, nodes, slots, fail, start, take):
+def stream_layout_digits(archive, nodes, slots, fail, start, take, summed=None):
     """Stream ``node_config_feat`` as int8, some hundred kilobytes at a time, checked as in `read_layout_digits`.
 
     Parameters
@@ -108,6 +110,9 @@ def stream_layout_digits(archive, nodes, slots, fail, start, take):
     take : callable (block)
         Gets an int8 array of one dimension for each block, of whole configurations where they lie one after the
         other; it is overwritten afterwards.
+    summed : callable (dtype), optional
+        Called at the end: the CRC-32 of all numbers that were taken, as bytes of the file's type and in its order;
+        spares computing it from the bytes.
 
     Returns
     -------
@@ -125,19 +130,31 @@ def stream_layout_digits(archive, nodes, slots, fail, start, take):
         if dtype.kind not in "fiu":
             fail(member, f"type {dtype}, not a number")
         start(shape)
-        _stream(_after(file, archive, member), dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
+        rest, header = _after(file, archive, member, summed is None)
+        _stream(rest, dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
             member, f"{value} at element {at}, where a layout digit is a whole number from -1 to 5"))
+    if isinstance(rest, Inflater) and summed is not None:
+        _compare(archive, member, header, summed(dtype))
     return shape, fortran
 
 
-def _after(file, archive, member):
-    """What is left of an open member, to be read as fast as can be."""
+def _after(file, archive, member, summed):
+    """What is left of an open member, to be read as fast as can be, and what was read of it if that is known."""
     if archive.getinfo(f"{member}.npy").compress_type != zipfile.ZIP_DEFLATED:
-        return file
-    faster, skipped = Inflater(archive, f"{member}.npy"), 0
-    while skipped < file.tell():
-        skipped += len(faster.read(file.tell() - skipped))
-    return faster
+        return file, b""
+    faster, header = Inflater(archive, f"{member}.npy", summed), b""
+    while len(header) < file.tell():
+        header += faster.read(file.tell() - len(header))
+    return faster, header
+
+
+def _compare(archive, member, header, found):
+    """Raise `zipfile.BadZipFile` where a member has another checksum than its header and its numbers give."""
+    info = archive.getinfo(f"{member}.npy")
+    if checksum.joined(zlib.crc32(header), found, info.file_size - len(header)) != info.CRC:
+        with archive.open(info) as file:  # -0.0 is kept as 0: the bytes themselves tell
+            while file.read(BLOCK):
+                pass
 
 
 def _stream(file, dtype, size, row, take, wrong):
