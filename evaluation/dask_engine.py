@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import hashlib
 import itertools
 import logging
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from evaluation.engine import AGAIN, ignore_interrupts, noting_interrupts
 from evaluation.errors import InputError
+from evaluation.files import code_digest
 
 try:
     import dask
@@ -102,13 +102,11 @@ def environment():
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "none"
-    digest = hashlib.sha256()
-    for name in ("evaluation", "kit"):
+    for name, what in (("evaluation", "judge"), ("kit", "kit")):
         spec = find_spec(name)
         root = Path(spec.origin).parent if spec and spec.origin else Path(os.devnull)
-        for file in sorted(root.rglob("*.py")):
-            digest.update(f"{name}/{file.relative_to(root).as_posix()}\0".encode() + file.read_bytes())
-    return found | {"code of the kit": digest.hexdigest()[:12]}
+        found[f"code of the {what}"] = code_digest(root, root.rglob("*.py"))
+    return found
 
 
 def check_workers(client):

@@ -114,7 +114,7 @@ class Processes:
             except BrokenProcessPool as error:
                 if attempt == ATTEMPTS:
                     raise InputError(f"a worker process was ended from outside, {ATTEMPTS} times (out of memory?); "
-                                     "use fewer --jobs") from error
+                                     "use fewer of them") from error
 
 
 def _pooled(function, tasks, jobs):

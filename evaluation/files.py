@@ -41,6 +41,14 @@ def atomic(path, mode="w"):
         raise
 
 
+def code_digest(root, files):
+    """Twelve hexadecimal digits that change with the names below `root`, or the bytes, of files of code."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(f"{file.relative_to(root).as_posix()}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def sha256(path):
     """Hexadecimal SHA-256 of a file's bytes, read in pieces."""
     with open(path, "rb") as file:

@@ -304,7 +304,8 @@ def _packed(members, nodes):
     if is_fortran(members.archive, "node_config_feat", members.fail):
         return pack(read_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail))
     packer = Packer()
-    stream_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail, packer.start, packer.take)
+    stream_layout_digits(members.archive, nodes, LAYOUT_SLOTS, members.fail, packer.start, packer.take,
+                         packer.checksum)
     return packer.packed()
 
 

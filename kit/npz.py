@@ -1,12 +1,15 @@
 """The members of npz files: guarded reading, streaming of layout digits, reproducible writing."""
 
 import zipfile
+import zlib
 from itertools import pairwise
 
 import numpy as np
 from numpy.lib import format as npy
 
 from evaluation.files import atomic
+from kit import checksum
+from kit.inflate import PIECE, Inflater, data_start
 
 BLOCK = 1 << 18  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
 COMPILED_FROM = 1 << 24  # bytes from which importing numba pays for itself
@@ -94,7 +97,7 @@ def read_layout_digits(archive, nodes, slots, fail):
     return np.ascontiguousarray(digits.reshape(shape, order="F" if fortran else "C"))
 
 
-def stream_layout_digits(archive, nodes, slots, fail, start, take):
+def stream_layout_digits(archive, nodes, slots, fail, start, take, summed=None):
     """Stream ``node_config_feat`` as int8, some hundred kilobytes at a time, checked as in `read_layout_digits`.
 
     Parameters
@@ -107,6 +110,9 @@ def stream_layout_digits(archive, nodes, slots, fail, start, take):
     take : callable (block)
         Gets an int8 array of one dimension for each block, of whole configurations where they lie one after the
         other; it is overwritten afterwards.
+    summed : callable (dtype), optional
+        Called at the end: the CRC-32 of all numbers that were taken, as bytes of the file's type and in its order;
+        spares computing it from the bytes.
 
     Returns
     -------
@@ -124,26 +130,57 @@ def stream_layout_digits(archive, nodes, slots, fail, start, take):
         if dtype.kind not in "fiu":
             fail(member, f"type {dtype}, not a number")
         start(shape)
-        _stream(file, dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
+        rest, header = _after(file, archive, member, summed is None)
+        _stream(rest, dtype, int(np.prod(shape)), nodes * slots, take, lambda at, value: fail(
             member, f"{value} at element {at}, where a layout digit is a whole number from -1 to 5"))
+    if isinstance(rest, Inflater) and summed is not None:
+        _compare(archive, member, header, summed(dtype))
     return shape, fortran
+
+
+def _after(file, archive, member, summed):
+    """What is left of an open member, to be read as fast as can be, and what was read of it if that is known."""
+    if archive.getinfo(f"{member}.npy").compress_type != zipfile.ZIP_DEFLATED:
+        return file, b""
+    faster, header = Inflater(archive, f"{member}.npy", summed), b""
+    while len(header) < file.tell():
+        header += faster.read(file.tell() - len(header))
+    return faster, header
+
+
+def _compare(archive, member, header, found):
+    """Raise `zipfile.BadZipFile` where a member has another checksum than its header and its numbers give."""
+    info = archive.getinfo(f"{member}.npy")
+    if checksum.joined(zlib.crc32(header), found, info.file_size - len(header)) != info.CRC:
+        with archive.open(info) as file:  # -0.0 is kept as 0: the bytes themselves tell
+            while file.read(BLOCK):
+                pass
 
 
 def _stream(file, dtype, size, row, take, wrong):
     """Inflate blocks of whole rows and pass them on as int8; `wrong(position, value)` raises at the first bad value."""
     narrow = _compiled_narrow() if size * dtype.itemsize >= COMPILED_FROM else _narrow
     step = row * max(1, BLOCK // (row * dtype.itemsize)) if row else 1
-    buffer = np.empty(step, np.int8)
+    values, buffer = np.empty(step, dtype), np.empty(step, np.int8)
     for start in range(0, size, step):
-        out = buffer[:min(step, size - start)]
-        block = np.frombuffer(file.read(out.size * dtype.itemsize), dtype=dtype)
-        if block.size != out.size:
-            raise EOFError("the member ends early")
+        block, out = values[:size - start], buffer[:size - start]
+        _fill(memoryview(block.view(np.uint8)), file)
         bad = narrow(block if dtype.isnative else block.astype(dtype.newbyteorder("=")), out)
         if bad >= 0:
             wrong(start + bad, block[bad])
         take(out)
-    file.read(1)  # the end of the member, where zipfile compares its checksum
+    file.read(1)  # the end of the member, where its checksum is compared
+
+
+def _fill(buffer, file):
+    """Read until a buffer is full."""
+    filled = 0
+    while filled < len(buffer):
+        piece = file.read(min(PIECE, len(buffer) - filled))
+        if not piece:
+            raise EOFError("the member ends early")
+        buffer[filled:filled + len(piece)] = piece
+        filled += len(piece)
 
 
 def _narrow(block, out):
@@ -212,13 +249,7 @@ def mapped(archive, member):
         header = file.tell()
     if not np.prod(shape):
         return np.zeros(shape, dtype)
-    archive.fp.seek(info.header_offset + _NAME_LENGTH)
-    name, extra = np.frombuffer(archive.fp.read(4), "<u2").tolist()
-    start = info.header_offset + _LOCAL_HEADER + name + extra + header
-    return np.memmap(archive.filename, dtype, "r", start, tuple(shape))
-
-
-_LOCAL_HEADER, _NAME_LENGTH = 30, 26  # bytes of a zip file's header before a member, and where its lengths stand
+    return np.memmap(archive.filename, dtype, "r", data_start(archive, info) + header, tuple(shape))
 
 
 def damaged(member, found, fix="make the file again"):

@@ -1,4 +1,4 @@
-"""Progress of long work: a tqdm bar where a terminal looks on, a line a minute where none does."""
+"""Progress of long work: a tqdm bar where a terminal looks on, a line a minute where none does; amounts of bytes."""
 
 import sys
 
@@ -44,3 +44,12 @@ def progress(iterable=None, *, total=None, desc=None, unit="it", **options):
         return tqdm(iterable, total=total, desc=desc, unit=unit, leave=False, **options)
     return tqdm(iterable, total=total, desc=desc, unit=unit, leave=False, ascii=True, ncols=80,
                 mininterval=60, maxinterval=60, delay=60, file=_Lines(sys.stderr), **options)
+
+
+def human(count):
+    """Bytes for people: ``"7.1 GB"``, in powers of ten as disks are sold."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 999.5:  # else three digits would be 1e+03
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

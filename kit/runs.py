@@ -162,7 +162,7 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     """
     _check_options(model, options, cluster)
     if memory:
-        options |= _within(memory, model, data, threads, report)
+        options |= _within(memory, model, data, threads, cluster, report)
     report = report if processes.rank() == 0 else (lambda line: None)
     identity = dataset.describe(data)
     record = {"model": model, "dataset": vars(identity), "seed": seed, "seeds": seeds, "folds": folds, "fit": fit,
@@ -180,13 +180,13 @@ def train(model, data, run, *, collections=None, seed=0, seeds=1, folds=1, fit="
     return record
 
 
-def _within(memory, model, data, threads, report):
+def _within(memory, model, data, threads, cluster, report):
     """Make sure that there is a store; the options of a ranker that keeps within so many bytes."""
     from kit.features import store
     from kit.features.store.build import build
 
     if processes.rank() == 0 and store.find(data) is None:
-        build(data, workers=threads, memory=memory, report=report)
+        build(data, workers=threads, memory=memory, cluster=cluster, report=report)
     processes.wait()
     return {"memory": memory} if "memory" in inspect.signature(rankers.resolve(model).fit).parameters else {}
 

@@ -157,6 +157,50 @@ def test_refuses_a_flipped_bit(tmp_path):
         read_graph(path)
 
 
+def stored(path, arrays):
+    """Write an npz file without deflating."""
+    np.savez(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "i1", "f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("write", [save, stored])
+def test_layouts_of_any_type_and_order(tmp_path, packed, dtype, order, write):
+    arrays = layout_arrays(configs=40)
+    wanted = arrays["node_config_feat"]
+    path = write(tmp_path / "a.npz", {**arrays, "node_config_feat": wanted.astype(dtype, order=order)})
+    np.testing.assert_array_equal(read_graph(path, packed=packed).node_config_feat, wanted)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_minus_zeros_are_zeros(tmp_path, packed):
+    """They are other bytes than those of zero, so the checksum of what is packed is another one."""
+    arrays = layout_arrays(configs=40)
+    wanted = arrays["node_config_feat"]
+    wanted[:, 0, 0] = -0.0
+    path = save(tmp_path / "a.npz", arrays)
+    np.testing.assert_array_equal(read_graph(path, packed=packed).node_config_feat, wanted)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_refuses_good_digits_with_a_wrong_checksum(tmp_path, packed):
+    path = save(tmp_path / "a.npz", layout_arrays(configs=40))
+    with zipfile.ZipFile(path) as archive:
+        stated = archive.getinfo("node_config_feat.npy").CRC.to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(stated, b"\1\2\3\4"))
+    with pytest.raises(InputError, match="CRC"):
+        read_graph(path, packed=packed)
+
+
+@pytest.mark.parametrize("name", ["digit too large", "digit too small", "digit not whole", "digit NaN"])
+def test_refuses_a_digit_while_packing(tmp_path, name):
+    arrays, message = BROKEN[name]
+    with pytest.raises(InputError, match=message):
+        read_graph(save(tmp_path / "a.npz", arrays), packed=True)
+
+
 def test_refuses_a_member_shorter_than_it_declares(tmp_path):
     path = save(tmp_path / "a.npz", tile_arrays())
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "b.npz", "w") as new:

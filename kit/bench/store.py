@@ -91,7 +91,7 @@ def growth(folder):
         write_member(path, (configs, nodes, 18))
         start = time.perf_counter()
         with zipfile.ZipFile(path) as archive:
-            npz.stream_layout_digits(archive, nodes, 18, npz.damaged, packer.start, packer.take)
+            npz.stream_layout_digits(archive, nodes, 18, npz.damaged, packer.start, packer.take, packer.checksum)
         packer.packed()
         return time.perf_counter() - start
 

@@ -5,11 +5,13 @@ which nodes change them. What is kept is a row of small numbers for each distinc
 and what the numbers mean for each node.
 """
 
+import zlib
 from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 
+from kit import checksum
 from kit.distinct import distinct_from, distinct_rows
 from kit.features.choices import OPERANDS, Choices, first_met, layout_of
 
@@ -115,17 +117,36 @@ class Packed:
 
     def digits(self, rows):
         """Layout digits of some distinct configurations: int8, shape (rows, nc, 18)."""
-        shifts = 3 * np.arange(SLOTS, dtype=np.uint64)
-        table = ((self.keys[:, None] >> shifts) & np.uint64(7)).astype(np.int8) - np.int8(1)
+        table = _table(self.keys)
         numbers = [self.numbers(p, rows) for p in range(len(self.width))]
         out = np.empty((len(self.codes[rows, :0]), len(self.pattern), SLOTS), np.int8)
         for node, (pattern, start) in enumerate(zip(self.pattern, self.offset, strict=False)):
             out[:, node] = table[start] if pattern < 0 else table[start + numbers[pattern]]
         return out
 
+    def checksum(self, dtype):
+        """CRC-32 of all configurations as numbers of a type, in C order: what the codes say is what was packed."""
+        layouts = _table(self.keys).astype(dtype)
+        size, node = layouts.itemsize * SLOTS, np.repeat(np.arange(len(self.sizes)), self.sizes)
+        each = np.array([zlib.crc32(layout) for layout in layouts], np.uint32)
+        each = checksum.times(each, checksum.powers(checksum.power(size), len(self.sizes))[::-1][node])
+        row = np.zeros(len(self.codes), np.uint32)
+        row ^= np.bitwise_xor.reduce(each[self.offset[:-1][self.pattern < 0]])
+        for pattern in range(len(self.width)):
+            starts = self.offset[:-1][self.pattern == pattern]
+            count = self.sizes[self.pattern == pattern][0]
+            row ^= np.bitwise_xor.reduce(each[starts[:, None] + np.arange(count)])[self.numbers(pattern)]
+        return checksum.folded(row[self.inverse], size * len(self.sizes))
+
     def arrays(self):
         """The members by name, for writing."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _table(keys):
+    """Digits of layouts: int8, shape (len(keys), 18)."""
+    shifts = 3 * np.arange(SLOTS, dtype=np.uint64)
+    return ((keys[:, None] >> shifts) & np.uint64(7)).astype(np.int8) - np.int8(1)
 
 
 def pack(digits):
@@ -151,7 +172,7 @@ class Packer:
     def start(self, shape):
         """Make room for configurations of shape (c, nc, 18)."""
         configs, nodes, _ = shape
-        self.shape, self.filled, self.used = shape, 0, 0
+        self.shape, self.filled, self.used, self.found = shape, 0, 0, None
         self.codes, self.sizes = np.empty((configs, nodes), np.int32), np.zeros(nodes, np.int32)
         self.node, self.key, self.code = np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0, np.int32)
         self._grow()
@@ -185,6 +206,15 @@ class Packer:
 
     def packed(self):
         """What was taken, as `Packed`; ends the packing."""
+        if self.found is None:
+            self.found = self._packed()
+        return self.found
+
+    def checksum(self, dtype):
+        """`Packed.checksum` of what was taken; ends the packing."""
+        return self.packed().checksum(dtype)
+
+    def _packed(self):
         order = np.lexsort((self.code[:self.used], self.node[:self.used]))
         keys = self.key[:self.used][order]
         pattern, columns = _patterns(self.codes, self.sizes)

@@ -9,7 +9,7 @@ from evaluation.errors import InputError
 from kit.kaggle.client import COMPETITION
 from kit.kaggle.fetch import Changed, Source, fetch
 from kit.kaggle.manifest import WORK, wrong
-from kit.progress import progress
+from kit.progress import human, progress
 
 RESERVE = 64 << 20  # bytes to leave free: file systems slow down or fail before the last byte
 
@@ -121,12 +121,3 @@ def _peak(state):
         peak = max(peak, archive + tree)
         archive = member.offset
     return peak
-
-
-def human(count):
-    """Bytes for people: ``"7.1 GB"``, in powers of ten as disks are sold."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"

@@ -9,10 +9,9 @@ from pathlib import Path
 from evaluation.collections import COLLECTIONS, SPLITS
 from evaluation.errors import InputError
 from kit.kaggle.fetch import probe
-from kit.kaggle.job import human
 from kit.kaggle.manifest import write_manifest
 from kit.kaggle.unpack import PIECE, place, safe_name
-from kit.progress import progress
+from kit.progress import human, progress
 
 AUTHORS = "https://download.tensorflow.org/data/tpu_graphs/v0"  # README of google-research-datasets/tpu_graphs
 

@@ -5,7 +5,6 @@ from each of as many strata of runtime (`kit.models.tables.stratified`). Of stor
 that a step draws are read. Encodings are made once and kept in the store's ``cache`` folder, which may be deleted.
 """
 
-import hashlib
 import zipfile
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -17,7 +16,9 @@ import numpy as np
 import torch
 
 from evaluation.collections import graph_id
+from evaluation.engine import open_engine
 from evaluation.errors import InputError
+from evaluation.files import code_digest
 from kit import npz
 from kit.distinct import merged_runtimes
 from kit.models.encoding import Encoding, LayoutConfigs, PackedConfigs, TileConfigs, encode_distinct
@@ -116,7 +117,9 @@ class StoredExamples(Sequence):
         missing = {target: file for target, file in targets.items() if not target.is_file()}
         tasks = [(self.store.folder, self.store.root, file, self.collection, target)
                  for target, file in missing.items()]
-        run_tasks(write_encoding, tasks, workers, [self.store.entry(f)["bytes"] for f in missing.values()], "encoding")
+        sizes = [self.store.entry(file)["bytes"] for file in missing.values()]
+        with open_engine(jobs=workers) as engine:
+            run_tasks(write_encoding, tasks, engine, sizes, "encoding")
 
     def _read(self, file):
         from kit.features.store.graph import read_packed
@@ -130,8 +133,8 @@ class StoredExamples(Sequence):
 def _code():
     """A digest of the code that encodings follow from."""
     here = Path(__file__).resolve()
-    files = [here, here.with_name("encoding.py"), *sorted((here.parents[1] / "features").glob("*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+    kit = here.parents[1]
+    return code_digest(kit, [here, here.with_name("encoding.py"), *(kit / "features").glob("*.py")])
 
 
 def encoding_folder(store):

@@ -1,5 +1,7 @@
 """Packed configurations: nothing is lost, and little is kept."""
 
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -73,6 +75,23 @@ def test_blocks_and_a_table_that_has_to_grow_change_nothing(monkeypatch):
     monkeypatch.undo()
     for name, value in pack(digits).arrays().items():
         np.testing.assert_array_equal(getattr(found, name), value)
+
+
+@pytest.mark.parametrize("dtype", ["<f4", ">f4", "f8", "i1", ">i8"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (50, 5), (4, 0)])
+def test_the_checksum_is_that_of_all_digits(shape, dtype):
+    """Nodes that move alone, together with another, and never; copies of rows."""
+    picks = np.random.default_rng(3).integers(3, size=shape)
+    picks[:, 3:] = picks[:, :1]
+    picks[:, 4:] = 2
+    digits = digits_of(picks) if picks.size else np.empty((*shape, 18), np.int8)
+    assert pack(digits).checksum(np.dtype(dtype)) == zlib.crc32(digits.astype(dtype).tobytes())
+
+
+def test_the_checksum_of_two_byte_numbers():
+    digits = np.full((700, 1, 18), -1, np.int8)
+    digits[:, 0, :4] = np.arange(700)[:, None] // 6 ** np.arange(4) % 6
+    assert pack(digits).checksum(np.dtype("f4")) == zlib.crc32(digits.astype("f4").tobytes())
 
 
 @pytest.mark.parametrize("rows", [slice(0), [0, 2], slice(None)])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
+from evaluation.engine import open_engine
 from evaluation.errors import InputError
 from evaluation.files import atomic
 from evaluation.lock import locked
@@ -17,7 +18,7 @@ GROUP_FILES, GROUP_BYTES = 64, 1 << 25  # of a task: small files go together
 MEMORY_OF_A_WORKER = 1 << 30  # bytes; the largest file of the data set takes about half
 
 
-def build(data, *, workers=1, memory=None, features=("physical",), report=print):
+def build(data, *, workers=1, memory=None, cluster=None, features=("physical",), report=print):
     """Make the store of a data set, or finish it.
 
     Parameters
@@ -27,6 +28,8 @@ def build(data, *, workers=1, memory=None, features=("physical",), report=print)
         Processes.
     memory : int, optional
         Bytes for all of them together.
+    cluster : str, optional
+        Dask workers in place of processes, see `evaluation.engine.open_engine`; they need the same files.
     features : sequence of {"physical", "wide"}
         Feature tables to make.
     report : callable
@@ -44,37 +47,32 @@ def build(data, *, workers=1, memory=None, features=("physical",), report=print)
     root = find_root(data)
     workers = max(1, min(workers, (memory or workers * MEMORY_OF_A_WORKER) // MEMORY_OF_A_WORKER))
     folder = _place(root)
-    with locked(folder / ".lock"):
+    with locked(folder / ".lock"), open_engine(cluster, workers) as engine:
         _sweep(folder)
-        store = _pack_all(root, folder, workers, report)
+        store = _pack_all(root, folder, engine)
         for feature_set in features:
-            _make_tables(store, feature_set, workers)
+            _make_tables(store, feature_set, engine)
     report(f"store of {len(store.graphs)} graphs: {folder}")
     return store
 
 
-def run_tasks(function, tasks, workers, sizes, desc):
-    """Call a module's function for every tuple of arguments, in processes: results in the order of the tasks.
+def run_tasks(function, tasks, engine, sizes, desc):
+    """Call a module's function for every tuple of arguments on an engine: results in the order of the tasks.
 
     The largest tasks are begun first.
     """
     order = sorted(range(len(tasks)), key=lambda i: -sizes[i])
-    bar = progress(total=sum(sizes), desc=desc, unit="B", unit_scale=True)
     found = [None] * len(tasks)
-    for place, result in zip(order, _each(function, [tasks[i] for i in order], workers), strict=True):
-        found[place] = result
-        bar.update(sizes[place])
-    bar.close()
+    with progress(total=sum(sizes), desc=desc, unit="B", unit_scale=True) as bar:
+        for place, result in engine.map(_call, [(function, tasks[i]) for i in order]):
+            found[order[place]] = result
+            bar.update(sizes[order[place]])
     return found
 
 
-def _each(function, tasks, workers):
-    if workers == 1 or len(tasks) < 2:
-        return (function(*task) for task in tasks)
-    from joblib import Parallel, delayed
-
-    return Parallel(n_jobs=workers, return_as="generator", pre_dispatch="2*n_jobs")(
-        delayed(function)(*task) for task in tasks)
+def _call(task):
+    function, arguments = task
+    return function(*arguments)
 
 
 def _place(root):
@@ -94,7 +92,7 @@ def _sweep(folder):
         file.unlink(missing_ok=True)
 
 
-def _pack_all(root, folder, workers, report):
+def _pack_all(root, folder, engine):
     fingerprint, manifest = dataset.describe(root).fingerprint, read_manifest(folder)
     files = [(f, name) for name in COLLECTIONS for split in SPLITS for f in graph_files(root, name, split)]
     if manifest is not None and manifest["fingerprint"] == fingerprint:
@@ -104,7 +102,7 @@ def _pack_all(root, folder, workers, report):
     shutil.rmtree(folder / "cache", ignore_errors=True)
     tasks = [([(file, name, packed_file(folder, root, file)) for file, name in group],) for group in _groups(files)]
     sizes = [sum(file.stat().st_size for file, _, _ in task[0]) for task in tasks]
-    entries = [e for part in run_tasks(pack_files, tasks, workers, sizes, "packing") for e in part]
+    entries = [e for part in run_tasks(pack_files, tasks, engine, sizes, "packing") for e in part]
     graphs = {file.relative_to(root).as_posix(): entry for (file, _), entry in zip(files, entries, strict=True)}
     _remove_others(folder / "graphs", {packed_file(folder, root, file) for file, _ in files})
     with atomic(folder / MANIFEST) as out:
@@ -142,7 +140,7 @@ def _remove_others(folder, wanted):
             file.unlink()
 
 
-def _make_tables(store, feature_set, workers):
+def _make_tables(store, feature_set, engine):
     from kit.features.store.tables import folder_of, parts, write_part
 
     kept = folder_of(store, feature_set)
@@ -152,4 +150,4 @@ def _make_tables(store, feature_set, workers):
     missing = {part: files for part, files in parts(store, feature_set).items() if not part.is_file()}
     tasks = [(store.folder, store.root, files, feature_set, part) for part, files in missing.items()]
     sizes = [sum(store.entry(file)["bytes"] for file in files) for files in missing.values()]
-    run_tasks(write_part, tasks, workers, sizes, f"{feature_set} features")
+    run_tasks(write_part, tasks, engine, sizes, f"{feature_set} features")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from kit.features.store import MANIFEST, Store, find, places, read_manifest
 from kit.features.store.tables import parts
+from kit.progress import human
 
 FEATURE_SETS = ("physical", "wide")
 
@@ -45,24 +46,20 @@ def of_folder(folder, store=None):
     layouts = [e for e in graphs.values() if e["configurable"]]
     codes, sites = sum(e["codes"] for e in layouts), sum(e["configs"] * e["configurable"] for e in layouts)
     found = [f"store {folder}",
-             f"{'graphs':<22}{len(graphs):>10,} files {_size(sum(e['bytes'] for e in graphs.values())):>10}"]
+             f"{'graphs':<22}{len(graphs):>10,} files {human(sum(e['bytes'] for e in graphs.values())):>10}"]
     if sites:
-        found.append(f"{'layout configurations':<22}{sum(e['configs'] for e in layouts):>10,}       {_size(codes):>10}"
+        found.append(f"{'layout configurations':<22}{sum(e['configs'] for e in layouts):>10,}       {human(codes):>10}"
                      f", {codes / sites:.3f} bytes a configurable node and configuration")
     found += [_tables(folder, name, store) for name in FEATURE_SETS]
     cache = [file for file in (folder / "cache").rglob("*") if file.is_file()]
-    return [*found, f"{'cache':<22}{len(cache):>10,} files {_size(sum(f.stat().st_size for f in cache)):>10}"
+    return [*found, f"{'cache':<22}{len(cache):>10,} files {human(sum(f.stat().st_size for f in cache)):>10}"
                     ", made while training; may be deleted"]
 
 
 def _tables(folder, name, store):
     there = list((folder / "features").glob(f"{name}-*/**/*.parquet"))
-    text = f"{name + ' features':<22}{len(there):>10,} files {_size(sum(f.stat().st_size for f in there)):>10}"
+    text = f"{name + ' features':<22}{len(there):>10,} files {human(sum(f.stat().st_size for f in there)):>10}"
     if not isinstance(store, Store):
         return text
     missing = sum(not part.is_file() for part in parts(store, name))
     return text + (f", {missing:,} missing: they are computed when needed" if missing else ", complete")
-
-
-def _size(count):
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

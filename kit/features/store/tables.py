@@ -4,12 +4,11 @@ They lie below ``features/SET-DIGEST/``, the digest being one of the code that m
 gets new tables; old ones may be deleted.
 """
 
-import hashlib
 from functools import lru_cache
 from pathlib import Path
 
 from evaluation.collections import COLLECTIONS, collection_of, graph_id, graph_name
-from evaluation.files import atomic
+from evaluation.files import atomic, code_digest
 from kit.features.store import Store
 
 KERNELS_OF_A_PART = 64
@@ -18,10 +17,7 @@ KERNELS_OF_A_PART = 64
 @lru_cache(maxsize=1)
 def _code():
     folder = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
+    return code_digest(folder, folder.glob("*.py"))
 
 
 def folder_of(store, feature_set):
