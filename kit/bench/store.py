@@ -26,6 +26,7 @@ CONFIGS, NODES = (4_000, 16_000, 64_000), (32, 128, 512)
 _FIRST_STEP = """
 import sys, time
 import lightgbm, numba, polars, torch
+import torch._dynamo  # torch.optim imports it, for seconds, when the first optimiser is made
 from kit import runs
 from kit.models import gbdt, training
 model, data, folder, collection = sys.argv[1:]

@@ -15,7 +15,6 @@ import torch
 
 from evaluation import metrics
 from kit.models import checkpoints, curve, losses, processes
-from kit.models.adamw import AdamW
 from kit.progress import progress
 
 DEFAULT_STEPS, WARM_UP, LOWEST_RATE = 600, 0.05, 0.05
@@ -86,7 +85,7 @@ class _Training:
 
     def __init__(self, network, settings, device):
         self.network, self.settings, self.device = network, settings, device
-        self.optimizer = AdamW(network.parameters(), decay=DECAY, epsilon=EPSILON)
+        self.optimizer = torch.optim.AdamW(network.parameters(), lr=settings.rate, weight_decay=DECAY, eps=EPSILON)
         self.scaler = torch.amp.GradScaler("cuda", enabled=device.startswith("cuda"))
         self.step, self.seconds, self.best, self.stale = 0, 0.0, None, 0
         self.weights = None
@@ -113,11 +112,12 @@ class _Training:
 
     def advance(self, learn):
         """One optimiser step; the loss."""
-        self.optimizer.rate = learning_rate(self.settings, self.done())
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(self.settings, self.done())
         drawn = draw_step(learn, self.settings, self.step)
         mine = drawn[processes.rank()::processes.count()]
         self.network.train()
-        self.optimizer.zero_grad()
+        self.optimizer.zero_grad(set_to_none=False)
         loss = torch.zeros((), device=self.device)
         if mine:
             loss = loss_of(self.network, mine, self.settings.objective, self.device) * (len(mine) / len(drawn))
