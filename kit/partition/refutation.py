@@ -13,16 +13,74 @@ is a minimum cut, and so is the cheapest set, ``min f(S) > T``.
 import time
 
 import numpy as np
+from numba import njit
 
 from kit.partition.flow import FREE, IN, OUT, reach
 from kit.partition.implications import exclude_far, propagate
-from kit.partition.problem import assemble, edge_list
+from kit.partition.problem import Problem
 from kit.partition.vertices import FOUND, LIMIT, MARGIN, PROVED, search
 
 SMALL = 200  # nodes up to which the search works on the whole graph
 FIRST, GROWTH = 60, 4  # vertices for an anchor before the next one has its turn: some are far harder than others
 
 
+@njit(cache=True, nogil=True)
+def _grouped(keys, n):
+    """Counting sort of small integers: a stable order, int64 (m,), and where runs start, int64 (n + 1,)."""
+    start, order = np.zeros(n + 1, np.int64), np.empty(len(keys), np.int64)
+    for key in keys:
+        start[key + 1] += 1
+    for v in range(n):
+        start[v + 1] += start[v]
+    at = start.copy()
+    for i in range(len(keys)):
+        order[at[keys[i]]] = i
+        at[keys[i]] += 1
+    return order, start
+
+
+@njit(cache=True, nogil=True)
+def _kept_nets(problem, index, outside):
+    """Nets that touch a node with an index below `outside`: (weight, source, pin_start, pin, net of each pin)."""
+    nets = len(problem.weight)
+    weight, source, start = np.empty(nets), np.empty(nets, np.int64), np.zeros(nets + 1, np.int64)
+    pin, net = np.empty(len(problem.pin), np.int64), np.empty(len(problem.pin), np.int64)
+    kept, end = 0, 0
+    for j in range(nets):
+        source[kept], touched, beyond = index[problem.source[j]], index[problem.source[j]] < outside, False
+        for p in range(problem.pin_start[j], problem.pin_start[j + 1]):
+            if index[problem.pin[p]] < outside:
+                pin[end], net[end], touched = index[problem.pin[p]], kept, True
+                end += 1
+            else:
+                beyond = True
+        if not touched:
+            continue
+        if beyond and source[kept] < outside:
+            pin[end], net[end] = outside, kept
+            end += 1
+        weight[kept] = problem.weight[j]
+        kept += 1
+        start[kept] = end
+    return weight[:kept], source[:kept], start[:kept + 1], pin[:end], net[:end]
+
+
+@njit(cache=True, nogil=True)
+def _kept_links(start, other, nodes, index):
+    """Neighbours of the kept nodes among themselves: int64 (p + 2,), int64; the last node has none."""
+    outside = len(nodes)
+    first, kept, end = np.zeros(outside + 2, np.int64), np.empty(len(other), np.int64), 0
+    for i in range(outside):
+        for e in range(start[nodes[i]], start[nodes[i] + 1]):
+            if index[other[e]] < outside:
+                kept[end] = index[other[e]]
+                end += 1
+        first[i + 1] = end
+    first[outside + 1] = end
+    return first, kept[:end]
+
+
+@njit(cache=True, nogil=True)
 def restrict(problem, keep):
     """The problem on the nodes `keep`, bool (n,), all others standing outside of every set in question.
 
@@ -35,17 +93,15 @@ def restrict(problem, keep):
     outside = len(nodes)
     index = np.full(len(keep), outside)
     index[nodes] = np.arange(outside)
-    net = np.repeat(np.arange(len(problem.weight)), np.diff(problem.pin_start))
-    source, pin = index[problem.source], index[problem.pin]
-    touched = source < outside
-    touched[net[pin < outside]] = True
-    pairs = np.unique(np.stack([net, pin], 1)[touched[net] & (pin != source[net])], axis=0)
-    start = np.zeros(touched.sum() + 1, np.int64)
-    np.cumsum(np.bincount(pairs[:, 0], minlength=len(touched))[touched], out=start[1:])
-    edges = index[edge_list(problem)]
-    nets = (problem.weight[touched], source[touched], start, np.ascontiguousarray(pairs[:, 1]))
-    return assemble(np.append(problem.work[nodes], 0.0), np.append(problem.param[nodes], 0.0), problem.capacity,
-                    edges[(edges < outside).all(1)], nets), nodes
+    weight, source, pin_start, pin, net = _kept_nets(problem, index, outside)
+    made, made_start = _grouped(source, outside + 1)
+    used, used_start = _grouped(pin, outside + 1)
+    succ_start, succ = _kept_links(problem.succ_start, problem.succ, nodes, index)
+    pred_start, pred = _kept_links(problem.pred_start, problem.pred, nodes, index)
+    work, param = np.zeros(outside + 1), np.zeros(outside + 1)
+    work[:outside], param[:outside] = problem.work[nodes], problem.param[nodes]
+    return Problem(work, param, problem.capacity, weight, source, pin_start, pin, made_start, made, used_start,
+                   net[used], succ_start, succ, pred_start, pred), nodes
 
 
 class _Stack:

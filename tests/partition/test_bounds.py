@@ -13,8 +13,8 @@ from kit.partition.contraction import contract
 from kit.partition.flow import FREE, IN, OUT, is_convex, minimum_cut
 from kit.partition.implications import pair_costs
 from kit.partition.orders import order_by
-from kit.partition.problem import from_instance, set_cost
-from kit.partition.refutation import refute
+from kit.partition.problem import assemble, edge_list, from_instance, set_cost
+from kit.partition.refutation import refute, restrict
 from kit.partition.vertices import FOUND, PROVED
 from kit.partition.windows import best_windows, groups_along, rough_values
 from tests.partition.small import cost, instance, optimum, random_instance, worst
@@ -212,3 +212,38 @@ def test_certificates_refuse_what_does_not_fit():
         with pytest.raises(InputError):
             check(graph, 2, certificate)
     assert check(graph, 2, {"method": "exact", "bound": 1.0}) == 0
+
+
+def plainly_restricted(problem, keep):
+    """The problem on the nodes `keep`, bool (n,), all others standing outside of every set in question.
+
+    Returns
+    -------
+    (part, nodes) : Problem, int64 (p,)
+        Node i of the part is ``nodes[i]``; its last node, without work or edges, stands for whatever else nets touch.
+    """
+    nodes = np.flatnonzero(keep)
+    outside = len(nodes)
+    index = np.full(len(keep), outside)
+    index[nodes] = np.arange(outside)
+    net = np.repeat(np.arange(len(problem.weight)), np.diff(problem.pin_start))
+    source, pin = index[problem.source], index[problem.pin]
+    touched = source < outside
+    touched[net[pin < outside]] = True
+    pairs = np.unique(np.stack([net, pin], 1)[touched[net] & (pin != source[net])], axis=0)
+    start = np.zeros(touched.sum() + 1, np.int64)
+    np.cumsum(np.bincount(pairs[:, 0], minlength=len(touched))[touched], out=start[1:])
+    edges = index[edge_list(problem)]
+    nets = (problem.weight[touched], source[touched], start, np.ascontiguousarray(pairs[:, 1]))
+    return assemble(np.append(problem.work[nodes], 0.0), np.append(problem.param[nodes], 0.0), problem.capacity,
+                    edges[(edges < outside).all(1)], nets), nodes
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_restricted_problem_is_the_plain_one(seed):
+    problem, _ = from_instance(random_instance(seed, most=12))
+    keep = np.random.default_rng(seed).random(len(problem.work)) < 0.6
+    (part, nodes), (expected, own) = restrict(problem, keep), plainly_restricted(problem, keep)
+    assert nodes.tolist() == own.tolist()
+    for name, values in expected._asdict().items():
+        assert np.array_equal(getattr(part, name), values), name
