@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field, replace
 
-from evaluation.engine import open_engine
+from evaluation.engine import holding_interrupts, open_engine
 from evaluation.instance import Instance
 from evaluation.partition import bottleneck, certified_ratio, check_stages
 from kit.partition.instances import with_memory
@@ -74,16 +74,12 @@ class Outcome:
 
 
 def solve_task(task):
-    """Solve one pair and let the judge look at the answer; Ctrl-C brings the best so far, from the first moment on."""
+    """Solve one pair and let the judge look at the answer: the best so far where Ctrl-C interrupts."""
     try:
-        return _solved(task)
-    except KeyboardInterrupt:  # while packages and compiled kernels were loading: there is an answer that needs no time
-        return _solved(replace(task, budget={**task.budget, "evaluations": None, "seconds": 0.0}))
-
-
-def _solved(task):
-    from kit.partition.solve import solve
-
+        with holding_interrupts():
+            from kit.partition.solve import solve
+    except KeyboardInterrupt:
+        task = replace(task, budget={"seconds": 0.0})
     instance = with_memory(task.instance, task.memory, task.k)
     start = time.monotonic()
     found = solve(instance, task.k, **task.budget)
