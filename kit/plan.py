@@ -25,7 +25,7 @@ JUDGED, JUDGED_GRAPHS, EVALUATIONS = 500, 100, STEPS // 25  # the networks' vali
 KEPT, BYTES_OF_A_NODE = 2 << 30, 600  # most bytes of encodings in memory, and of a node
 # Bytes that memory grows by with a unit of the largest file, for where the measured ones are too small to tell, and how
 # many units outweigh that.
-GROWTH = {"packing": (5.5, 4e6), "features": (150, 1e5), "gbdt": (100, 1e5), "gru": (10_000, 1e5),
+GROWTH = {"packing": (4.5, 1e7), "features": (190, 1e5), "gbdt": (100, 1e5), "gru": (10_000, 1e5),
           "sage": (10_000, 1e5)}
 
 
@@ -106,6 +106,9 @@ def few(sizes, share=SHARE):
 def extrapolate(terms, seconds, wanted):
     """Total of a cost that is a sum of terms with factors from 0 up, relative errors counting alike.
 
+    The factors are scaled so that what was measured adds up: relative errors alone would make them too small where the
+    terms tell little.
+
     Parameters
     ----------
     terms : array, shape (m, t)
@@ -125,8 +128,8 @@ def extrapolate(terms, seconds, wanted):
         scaled = terms[rows] / seconds[rows, None]
         size = scaled.max(axis=0)
         size[size == 0] = 1
-        factors, _ = nnls(scaled / size, np.ones(len(rows)))
-        return float(wanted.sum(axis=0) @ (factors / size))
+        factors = nnls(scaled / size, np.ones(len(rows)))[0] / size
+        return float(wanted.sum(axis=0) @ factors * (seconds[rows].sum() / (terms[rows] @ factors).sum()))
 
     everything = np.arange(len(seconds))
     if len(seconds) == 1:
@@ -202,15 +205,20 @@ def _features(chosen, sizes, store, clock):
     tiles = [s for s in chosen if s.is_tile]
     count = -(-len(tiles) // FEWEST)
     parts += [tiles[i:i + count] for i in range(0, len(tiles), count)] if tiles else []
-    parts.sort(key=_configs)
+    parts.sort(key=_bulk)
     start, taken = probe.apart(probe.features, parts, store.folder, store.root, clock)
-    memory = memory_of("features", [t.peak for t in taken], [_configs(part) for part in parts],
-                       max(s.configs for s in sizes))
-    return _sum("features", start, parts, taken, sizes, lambda s: (1, s.nodes, s.configs), memory)
+    memory = memory_of("features", [t.peak for t in taken], [_bulk(part) for part in parts],
+                       max(_bulk([s]) for s in sizes))
+    return _sum("features", start, parts, taken, sizes, lambda s: (1, s.nodes, s.configurable, s.configs), memory)
 
 
 def _configs(part):
     return sum(s.configs for s in part)
+
+
+def _bulk(part):
+    """What the memory of making feature tables grows with: a node takes as much as ten configurations."""
+    return 10 * max(s.nodes for s in part) + _configs(part)
 
 
 def _sum(step, start, parts, taken, sizes, terms, memory):
@@ -256,9 +264,10 @@ def _training(model, learnt, kind):
     collections = [[s for s in kind if s.collection == name] for name in sorted({s.collection for s in kind})]
     learn = [[s for s in part if s.split == "train"] for part in collections]
     judge = [[s for s in part if s.split == "valid"] for part in collections]
-    prepared = [sum(_terms(s, ROWS[model]) for s in group) for group in learnt.groups]
-    yield extrapolate(prepared, [t.seconds for t in learnt.prepared],
-                      [_terms(s, ROWS[model]) for s in kind if s.split != "test"])
+    prepared = [(sum(_terms(s, ROWS[model]) for s in group), t.seconds)
+                for group, t in zip(learnt.groups, learnt.prepared, strict=True)]
+    terms, seconds = zip(*(prepared[1:] or prepared), strict=True)  # the first also loads packages
+    yield extrapolate(terms, seconds, [_terms(s, ROWS[model]) for s in kind if s.split != "test"])
     steps = [_step(model, group, len(group)) for group in learnt.groups]
     if model == "gbdt":
         wanted = [ROUNDS * _step(model, part, len(part)) for part in

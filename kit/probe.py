@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-STEPS = {"gbdt": 20, "gru": 3, "sage": 3}  # rounds or steps to measure after the first one
-RANKED, RANKED_SITES = 3, 1_000_000  # graphs to rank, and what at most one may have
+STEPS = {"gbdt": 20, "gru": 2, "sage": 2}  # rounds or steps to measure after the first one
+RANKED, RANKED_SITES = 3, 300_000  # graphs to rank, and what at most one may have
 
 
 @dataclass(frozen=True)
