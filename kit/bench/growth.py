@@ -20,7 +20,7 @@ TINY = 16  # part of the smallest size that a process does before its memory is 
 SEEN = 4e6  # bytes: a process's memory is no finer than that
 CONFIGS, NODES = (1_000, 4_000, 16_000), (500, 2_000, 8_000)
 ORDER_NODES, STAGES = (1_000, 4_000, 16_000), (4, 16, 64)
-BOUND_NODES, BOUND_STAGES = (100, 400, 1_600), (2, 4, 8)
+BOUND_NODES, PROGRAM_NODES, BOUND_STAGES = (100, 400, 1_600), 20, (2, 3, 4)
 GRAPHS = (100, 400, 1_600)
 
 
@@ -84,7 +84,7 @@ def layout_graph(configs, nodes, configurable=64, seed=0):
     """A layout graph in memory: a chain of dots and additions, layouts drawn among a few for each node."""
     from kit.graphs import LayoutGraph
 
-    rng = np.random.default_rng(seed)
+    rng, configurable = np.random.default_rng(seed), min(configurable, nodes)
     feat = np.zeros((nodes, 140), np.float32)
     feat[:, 21:24], feat[:, 28] = (32, 256, 128), 32 * 256 * 128
     opcode = np.where(np.arange(nodes) % 4 == 0, 26, 63).astype(np.uint8)
@@ -133,11 +133,11 @@ def _slicing(nodes, k):
     return problem, standard_orders(problem)[0], k
 
 
-def _with_partition(nodes, k):
-    """A problem, stages, and the value of a good partition, which bounds are searched below."""
-    problem, order, k = _slicing(nodes, k)
+def _bounding(nodes, k):
+    """A problem and the value of a good partition, below which bounds are searched."""
     from kit.partition.slicegraph import slice_order
 
+    problem, order, k = _slicing(nodes, k)
     return problem, k, slice_order(problem, order, k)[0]
 
 
@@ -147,7 +147,7 @@ def _anchors(problem, k, value):
     anchor_bound(problem, k, limit=value)
 
 
-def _exactly(problem, k, value):
+def _program(problem, k, value):
     from kit.partition.mip import bottleneck_model, minimise
 
     minimise(bottleneck_model(problem, k), 60)
@@ -173,6 +173,10 @@ def rows():
                  lambda made: slice_order(*made))
     yield growth("slicing one order of 4,000 nodes", "k", STAGES, lambda k: _slicing(4_000, k),
                  lambda made: slice_order(*made))
+    yield growth("the bound by anchors", "nodes", BOUND_NODES, lambda nodes: _bounding(nodes, 4),
+                 lambda made: _anchors(*made))
+    yield growth(f"the bottleneck program of {PROGRAM_NODES} nodes", "k", BOUND_STAGES,
+                 lambda k: _bounding(PROGRAM_NODES, k), lambda made: _program(*made))
 
 
 def _average():
