@@ -70,6 +70,8 @@ class Cost:
         Largest resident bytes of a process.
     disk : int
         Bytes that the step leaves behind.
+    rough : bool
+        Whether it is a guess from fits of a few steps.
     """
 
     step: str
@@ -77,6 +79,7 @@ class Cost:
     error: float
     memory: int
     disk: int
+    rough: bool = False
 
 
 def size_of(file, collection, split):
@@ -248,7 +251,7 @@ def _baseline(model, chosen, kinds, store, clock):
             ranking.append(_ranking(model, learnt, [s for s in kind if s.split == "test"]))
             memory.append(_memory(model, learnt, kind))
     return [Cost(f"{model}: {what}", sum(p[0] for p in parts), math.hypot(*(p[1] for p in parts)),
-                 max(memory, default=0), disk)
+                 max(memory, default=0), disk, rough=True)
             for what, parts, disk in (("training", training, 10**7), ("ranking the test split", ranking, 0))]
 
 
@@ -323,11 +326,12 @@ def report(costs, cores=None):
     """
     cores = cores or os.cpu_count() or 1
     hours = 3600 * cores
-    rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h", f"{c.memory / 1e9:.1f} GB",
+    rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h" + ", rough" * c.rough, f"{c.memory / 1e9:.1f} GB",
              f"{c.disk / 1e9:.2f} GB"] for c in costs]
     return "\n".join([table(["step", f"time on {cores} cores", "error", "memory of a process", "disk"], rows), "",
-                      f"Measured on at most {100 * SHARE:.0f} % of the data. Training is by the defaults: {ROUNDS} "
-                      f"rounds, {STEPS} steps a collection; its error is a rough half."])
+                      f"Measured on at most {100 * SHARE:.0f} % of the data. Errors are standard errors. Rough is "
+                      f"guessed from fits of a few steps, by the defaults: all of {ROUNDS} rounds or {STEPS} steps a "
+                      "collection, without early stopping; take it for no better than a factor of two."])
 
 
 def as_json(costs):

@@ -101,6 +101,8 @@ def layout_graph(configs, nodes, configurable=64, seed=0):
 
 
 def _read(path):
+    import kit.narrow  # noqa: F401  (small files do without, and its memory is not the reader's)
+
     with zipfile.ZipFile(path) as archive:
         return npz.read_layout_digits(archive, 64, SLOTS, _fail)
 
