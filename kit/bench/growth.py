@@ -20,7 +20,7 @@ TINY = 16  # part of the smallest size that a process does before its memory is 
 SEEN = 4e6  # bytes: a process's memory is no finer than that
 CONFIGS, NODES = (1_000, 4_000, 16_000), (500, 2_000, 8_000)
 ORDER_NODES, STAGES = (1_000, 4_000, 16_000), (4, 16, 64)
-BOUND_NODES, PROGRAM_NODES, BOUND_STAGES = (100, 400, 1_600), 20, (2, 3, 4)
+BOUND_NODES, BOUND_STAGES = (100, 400, 1_600), (2, 4, 8)
 GRAPHS = (100, 400, 1_600)
 
 
@@ -149,15 +149,16 @@ def _anchors(problem, k, value):
     anchor_bound(problem, k, limit=value)
 
 
-def _program(problem, k, value):
-    from kit.partition.mip import bottleneck_model, minimise
+def _solving(instance, k):
+    from kit.partition.solve import solve
 
-    minimise(bottleneck_model(problem, k), 60)
+    solve(instance, k, evaluations=100)
 
 
 def rows():
     """Rows of the bench table."""
     from kit.features import layout
+    from kit.partition.random_graphs import generate
     from kit.partition.slicegraph import slice_order
 
     with tempfile.TemporaryDirectory() as folder:
@@ -177,8 +178,8 @@ def rows():
                  lambda made: slice_order(*made))
     yield growth("the bound by anchors", "nodes", BOUND_NODES, lambda nodes: _bounding(nodes, 4),
                  lambda made: _anchors(*made))
-    yield growth(f"the bottleneck program of {PROGRAM_NODES} nodes", "k", BOUND_STAGES,
-                 lambda k: _bounding(PROGRAM_NODES, k), lambda made: _program(*made))
+    yield growth("partition and bounds of 100 nodes by 100 evaluations", "k", BOUND_STAGES,
+                 lambda k: (generate("ws", 100, 0.5, 0), k), lambda made: _solving(*made))
 
 
 def _average():

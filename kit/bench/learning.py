@@ -7,7 +7,7 @@ import numpy as np
 from kit.bench.growth import growth, layout_graph
 
 GRAPHS = (4, 16, 64)  # of 2,000 configurations: what trees are grown on
-ROWS, NODES = (16, 64, 256), (32, 128, 512)  # of each of the four graphs of a network's step
+ROWS, NODES = (16, 64, 256), (32, 96, 288)  # of each of the four graphs of a network's step
 RANKED, RANKED_NODES = (250, 1_000, 4_000), (16, 64, 256)
 NETWORKS = ("gru", "sage")
 
@@ -51,7 +51,7 @@ def _batch(model, configs, rows, configurable):
 
     graphs = labelled(configs, configurable, 4)
     network = fitted(model, graphs[:1]).network
-    drawn = [(example, torch.arange(rows)) for example in examples(graphs, configs, 0)]
+    drawn = [(example, torch.arange(min(rows, len(example.runtime)))) for example in examples(graphs, configs, 0)]
     return network, torch.optim.AdamW(network.parameters()), drawn
 
 
@@ -73,7 +73,7 @@ def rows():
         yield growth(f"a training step of {model} on 4 graphs of 64 configurable nodes", "configurations", ROWS,
                      lambda count, model=model: _batch(model, max(ROWS), count, 64), lambda made: _step(*made))
         yield growth(f"a training step of {model} on 4 graphs, 64 configurations each", "configurable nodes", NODES,
-                     lambda nodes, model=model: _batch(model, 64, 64, nodes), lambda made: _step(*made))
+                     lambda nodes, model=model: _batch(model, 256, 64, nodes), lambda made: _step(*made))
     for model in ("gbdt", *NETWORKS):
         yield growth(f"ranking a graph of 64 configurable nodes with {model}", "configurations", RANKED,
                      lambda count, model=model: (fitted(model, labelled(100)), *labelled(count)),
