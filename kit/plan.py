@@ -326,8 +326,8 @@ def report(costs, cores=None):
     """
     cores = cores or os.cpu_count() or 1
     hours = 3600 * cores
-    rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h" + ", rough" * c.rough, f"{c.memory / 1e9:.1f} GB",
-             f"{c.disk / 1e9:.2f} GB"] for c in costs]
+    rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h" + ", rough" * c.rough,
+             f"{c.memory / 1e9:.1f} GB", f"{c.disk / 1e9:.2f} GB"] for c in costs]
     return "\n".join([table(["step", f"time on {cores} cores", "error", "memory of a process", "disk"], rows), "",
                       f"Measured on at most {100 * SHARE:.0f} % of the data. Errors are standard errors. Rough is "
                       f"guessed from fits of a few steps, by the defaults: all of {ROUNDS} rounds or {STEPS} steps a "
