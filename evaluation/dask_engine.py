@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from evaluation.engine import AGAIN, ignore_interrupts, noting_interrupts
+from evaluation.engine import AGAIN, held_back, ignore_interrupts, noting_interrupts
 from evaluation.errors import InputError
 from evaluation.files import code_digest
 
@@ -220,5 +220,5 @@ def _interrupt(token):
     _STOPPED.add(token)
     with _LOCK:
         for thread, running in _RUNNING.items():
-            if running == token:
+            if running == token and not held_back(thread):
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))

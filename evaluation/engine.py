@@ -154,7 +154,8 @@ def noting_interrupts():
 
     def note(number, frame):
         noted.append(number)
-        raise KeyboardInterrupt
+        if not held_back(threading.get_ident()):
+            raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield noted  # only the main thread gets signals
@@ -164,6 +165,35 @@ def noting_interrupts():
         yield noted
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+_HOLDING, _LATE = set(), set()  # threads that no interrupt shall reach now, and those that one has come for
+
+
+@contextmanager
+def holding_interrupts():
+    """Hold a Ctrl-C that reaches a task back until the block ends, where it is raised.
+
+    For what it would leave half-done: modules that are imported, kernels that are loaded.
+    """
+    thread = threading.get_ident()
+    _HOLDING.add(thread)
+    try:
+        yield
+    finally:
+        _HOLDING.discard(thread)
+        late = thread in _LATE
+        _LATE.discard(thread)
+    if late:
+        raise KeyboardInterrupt
+
+
+def held_back(thread):
+    """Whether a thread holds interrupts back now; then it gets this one when it has done so."""
+    if thread not in _HOLDING:
+        return False
+    _LATE.add(thread)
+    return True
 
 
 _STOP = []  # in a worker: the event that says that no further task shall begin
@@ -188,7 +218,8 @@ def _interrupter():
         if time.monotonic() - last < AGAIN / 2:
             return
         last = time.monotonic()
-        raise KeyboardInterrupt
+        if not held_back(threading.get_ident()):
+            raise KeyboardInterrupt
 
     return handle
 

@@ -14,11 +14,19 @@ from scipy.optimize import nnls
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
 from evaluation.report import table
+from kit import probe
 
 SHARE = 0.04  # of the inflated bytes that may be measured
-FEWEST, MOST = 3, 24  # files of a kind to measure
-BASE_MEMORY, SITE_MEMORY = 200e6, 5.5  # bytes of a process that packs, and of each configurable node and configuration
+FEWEST, MOST = 3, 64  # files of a kind to measure
 STEPS, ROUNDS = 600, 400  # of the networks and of the trees, as by default
+GROUPS, GRAPHS = 3, {True: 8, False: 4}  # groups of graphs to learn from, and graphs of a step: kernels, layouts
+ROWS = {"gbdt": 10_000, "gru": 64, "sage": 64}  # most configurations of a graph in a round or step
+JUDGED, JUDGED_GRAPHS, EVALUATIONS = 500, 100, STEPS // 25  # the networks' validation
+KEPT, BYTES_OF_A_NODE = 2 << 30, 600  # most bytes of encodings in memory, and of a node
+# Bytes that memory grows by with a unit of the largest file, for where the measured ones are too small to tell, and how
+# many units outweigh that.
+GROWTH = {"packing": (4.5, 1e7), "features": (190, 1e5), "gbdt": (100, 1e5), "gru": (10_000, 1e5),
+          "sage": (10_000, 1e5)}
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,16 @@ class Size:
         """Whether it is a kernel."""
         return COLLECTIONS[self.collection].kind == "tile"
 
+    @property
+    def sites(self):
+        """Configurations times the nodes that they speak of: of a kernel all."""
+        return self.configs * self.read_nodes
+
+    @property
+    def read_nodes(self):
+        """Nodes that a network reads for each configuration."""
+        return self.configurable or self.nodes
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -52,6 +70,8 @@ class Cost:
         Largest resident bytes of a process.
     disk : int
         Bytes that the step leaves behind.
+    rough : bool
+        Whether it is a guess from fits of a few steps.
     """
 
     step: str
@@ -59,6 +79,7 @@ class Cost:
     error: float
     memory: int
     disk: int
+    rough: bool = False
 
 
 def size_of(file, collection, split):
@@ -88,6 +109,9 @@ def few(sizes, share=SHARE):
 def extrapolate(terms, seconds, wanted):
     """Total of a cost that is a sum of terms with factors from 0 up, relative errors counting alike.
 
+    The factors are scaled so that what was measured adds up: relative errors alone would make them too small where the
+    terms tell little.
+
     Parameters
     ----------
     terms : array, shape (m, t)
@@ -107,8 +131,8 @@ def extrapolate(terms, seconds, wanted):
         scaled = terms[rows] / seconds[rows, None]
         size = scaled.max(axis=0)
         size[size == 0] = 1
-        factors, _ = nnls(scaled / size, np.ones(len(rows)))
-        return float(wanted.sum(axis=0) @ (factors / size))
+        factors = nnls(scaled / size, np.ones(len(rows)))[0] / size
+        return float(wanted.sum(axis=0) @ factors * (seconds[rows].sum() / (terms[rows] @ factors).sum()))
 
     everything = np.arange(len(seconds))
     if len(seconds) == 1:
@@ -117,7 +141,23 @@ def extrapolate(terms, seconds, wanted):
     return total(everything), float(np.sqrt((len(seconds) - 1) * np.var(left_out)))
 
 
-def plan(data, *, clock=time.perf_counter):
+def memory_of(step, peaks, units, wanted):
+    """Bytes of a process whose largest file has so many units, from the peaks at smaller ones.
+
+    Parameters
+    ----------
+    step : str
+        Key of `GROWTH`, whose rate counts for as much as that many measured units.
+    peaks, units : sequence
+        Increasing.
+    wanted : int
+    """
+    rate, doubt = GROWTH[step]
+    slope = (peaks[-1] - peaks[0] + rate * doubt) / (units[-1] - units[0] + doubt)
+    return int(peaks[-1] + slope * max(0, wanted - units[-1]))
+
+
+def plan(data, *, clock=time.perf_counter, models=("gbdt", "gru", "sage")):
     """Measure on a few files and extrapolate.
 
     Parameters
@@ -125,6 +165,7 @@ def plan(data, *, clock=time.perf_counter):
     data : str or Path
     clock : callable
         Seconds; `time.process_time` tells what work would take on an idle machine.
+    models : sequence of {"gbdt", "gru", "sage"}
 
     Returns
     -------
@@ -141,104 +182,137 @@ def plan(data, *, clock=time.perf_counter):
              for file in graph_files(root, name, split)]
     if not sizes:
         raise InputError(f"{data}: no files; download the data set, or make the embedded one")
-    found = []
+    kinds = [kind for tile in (True, False) if (kind := [s for s in sizes if s.is_tile == tile])]
+    chosen = sorted((s for kind in kinds for s in few(kind)), key=lambda s: s.sites)
     with tempfile.TemporaryDirectory() as folder:
-        kinds = [[s for s in sizes if s.is_tile == tile] for tile in (True, False)]
-        measured = [_Measured(few(kind), root, Path(folder) / str(i), clock) for i, kind in enumerate(kinds) if kind]
-        kinds = [kind for kind in kinds if kind]
-        sites = max(s.configs * s.configurable for s in sizes)
-        memory = {"packing": int(BASE_MEMORY + SITE_MEMORY * sites), "features": int(BASE_MEMORY + 3 * sites)}
-        for step in ("packing", "features"):
-            parts = [m.total(step, kind) for m, kind in zip(measured, kinds, strict=True)]
-            disk = sum(m.disk(step) * sum(s.configs for s in kind) for m, kind in zip(measured, kinds, strict=True))
-            found.append(Cost(step, sum(p[0] for p in parts), math.hypot(*(p[1] for p in parts)),
-                              memory[step], int(disk)))
-        for model in ("gbdt", "gru", "sage"):
-            found += _baseline(model, measured, kinds, clock)
+        store, packing = _packing(chosen, sizes, root, Path(folder), clock)
+        found = [packing, _features(chosen, sizes, store, clock)]
+        for model in models:
+            found += _baseline(model, chosen, kinds, store, clock)
     return found
 
 
-class _Measured:
-    """What some files of one kind took, packed into a folder of their own."""
+def _packing(chosen, sizes, root, folder, clock):
+    """A store of the files that are measured, and what packing all will cost."""
+    from kit.features.store import Store
 
-    def __init__(self, sizes, root, folder, clock):
-        from kit.features.store import Store, packed_file
-        from kit.features.store.graph import store_graph
-        from kit.features.store.tables import write_part
-
-        self.sizes, self.seconds, self.bytes = sizes, {"packing": [], "features": []}, {"packing": 0, "features": 0}
-        self.configs, graphs = sum(s.configs for s in sizes), {}
-        warm = folder.with_suffix(".warm")
-        for size in [sizes[0], *sizes]:  # the first one loads the compiled kernels, and does not count
-            place = folder if graphs or self.seconds["packing"] or warm.exists() else warm
-            target, part = packed_file(place, root, size.file), place / "part" / f"{len(graphs)}.parquet"
-            start = clock()
-            entry = store_graph(size.file, size.collection, target)
-            packed = clock()
-            write_part(place, root, [size.file], "physical", part)
-            done = clock()
-            if place == warm:
-                continue
-            graphs[size.file.relative_to(root).as_posix()] = {**entry, "bytes": target.stat().st_size}
-            self._note(packed - start, done - packed, target, part)
-        self.store = Store(folder, root, graphs)
-
-    def _note(self, packing, features, target, part):
-        for step, seconds, file in (("packing", packing, target), ("features", features, part)):
-            self.seconds[step].append(max(seconds, 1e-6))
-            self.bytes[step] += file.stat().st_size
-
-    def disk(self, step):
-        """Bytes a configuration."""
-        return self.bytes[step] / max(1, self.configs)
-
-    def total(self, step, sizes):
-        """Seconds of all files of the kind, and their error."""
-        return extrapolate([_terms(s, step) for s in self.sizes], self.seconds[step], [_terms(s, step) for s in sizes])
+    start, taken, graphs = probe.apart(probe.packing, chosen, folder, root, clock)
+    peaks, sites = [t.peak for t in taken], [s.sites for s in chosen]
+    memory = memory_of("packing", peaks, sites, max(s.sites for s in sizes))
+    cost = _sum("packing", start, [[s] for s in chosen], taken, sizes, lambda s: (1, s.inflated), memory)
+    return Store(folder, root, graphs), cost
 
 
-def _terms(size, step):
-    return (1, size.inflated) if step == "packing" else (1, size.nodes, size.configs)
+def _features(chosen, sizes, store, clock):
+    parts = [[s] for s in chosen if not s.is_tile]
+    tiles = [s for s in chosen if s.is_tile]
+    count = -(-len(tiles) // FEWEST)
+    parts += [tiles[i:i + count] for i in range(0, len(tiles), count)] if tiles else []
+    parts.sort(key=_bulk)
+    start, taken = probe.apart(probe.features, parts, store.folder, store.root, clock)
+    memory = memory_of("features", [t.peak for t in taken], [_bulk(part) for part in parts],
+                       max(_bulk([s]) for s in sizes))
+    return _sum("features", start, parts, taken, sizes, lambda s: (1, s.nodes, s.configurable, s.configs), memory)
 
 
-def _baseline(model, measured, kinds, clock):
+def _configs(part):
+    return sum(s.configs for s in part)
+
+
+def _bulk(part):
+    """What the memory of making feature tables grows with: a node takes as much as ten configurations."""
+    return 10 * max(s.nodes for s in part) + _configs(part)
+
+
+def _sum(step, start, parts, taken, sizes, terms, memory):
+    """The cost of a step of all files, kernels and layouts each by themselves."""
+    seconds, errors, disk = start, [], 0.0
+    for tile in (True, False):
+        mine = [(part, t) for part, t in zip(parts, taken, strict=True) if part[0].is_tile == tile]
+        wanted = [s for s in sizes if s.is_tile == tile]
+        if not mine:
+            continue
+        total, error = extrapolate([np.sum([terms(s) for s in part], axis=0) for part, _ in mine],
+                                   [t.seconds for _, t in mine], [terms(s) for s in wanted])
+        seconds += total
+        errors.append(error)
+        disk += sum(t.bytes for _, t in mine) / max(1, sum(_configs(part) for part, _ in mine)) * _configs(wanted)
+    return Cost(step, seconds, math.hypot(*errors), memory, int(disk))
+
+
+def _baseline(model, chosen, kinds, store, clock):
     """Costs of training a baseline by its defaults and of ranking the test split with it."""
-    train = predict = 0.0
-    for part, kind in zip(measured, kinds, strict=True):
-        collections = len({s.collection for s in kind})
-        seconds, scoring = _fit(model, part, clock, kind)
-        rows = sum(min(10_000, s.configs) for s in kind if s.split == "train")
-        mine = sum(min(10_000, s.configs) for s in part.sizes)
-        train += seconds * ROUNDS * rows / mine if model == "gbdt" else seconds * STEPS * collections
-        predict += scoring * sum(s.configs for s in kind if s.split == "test") / part.configs
-    rows = sum(min(10_000, s.configs) for kind in kinds for s in kind)
-    memory = int(1.5e9 + 84 * rows) if model == "gbdt" else int(3e9)
-    return [Cost(f"{model}: training", train, 0.5 * train, memory, 10**7),
-            Cost(f"{model}: ranking the test split", predict, 0.5 * predict, memory, 0)]
+    training, ranking, memory = [], [], []
+    for kind in kinds:
+        groups = _groups([s for s in chosen if s.is_tile == kind[0].is_tile and store.entry(s.file)["rankable"]])
+        if groups:
+            learnt = probe.apart(probe.baseline, model, groups, store, clock)
+            training += _training(model, learnt, kind)
+            ranking.append(_ranking(model, learnt, [s for s in kind if s.split == "test"]))
+            memory.append(_memory(model, learnt, kind))
+    return [Cost(f"{model}: {what}", sum(p[0] for p in parts), math.hypot(*(p[1] for p in parts)),
+                 max(memory, default=0), disk, rough=True)
+            for what, parts, disk in (("training", training, 10**7), ("ranking the test split", ranking, 0))]
 
 
-def _fit(model, part, clock, kind):
-    """Seconds of one round or step, and of ranking the measured graphs; the second round or step counts."""
-    from kit.graphs import Graphs
-    from kit.models import ranker as rankers
+def _groups(sizes):
+    """Graphs that are learnt from together, of small, middle and large ones."""
+    sizes = sorted(sizes, key=lambda s: s.sites)
+    parts = [sizes[i * len(sizes) // GROUPS:(i + 1) * len(sizes) // GROUPS] for i in range(GROUPS)]
+    return [part[:GRAPHS[part[0].is_tile]] for part in parts if part]
 
-    names = {s.collection for s in part.sizes if part.store.entry(s.file)["rankable"]}
-    if not names:
+
+def _training(model, learnt, kind):
+    """(seconds, error) of preparing, of all steps, and of judging on the validation graphs, of all collections."""
+    collections = [[s for s in kind if s.collection == name] for name in sorted({s.collection for s in kind})]
+    learn = [[s for s in part if s.split == "train"] for part in collections]
+    judge = [[s for s in part if s.split == "valid"] for part in collections]
+    prepared = [(sum(_terms(s, ROWS[model]) for s in group), t.seconds)
+                for group, t in zip(learnt.groups, learnt.prepared, strict=True)]
+    terms, seconds = zip(*(prepared[1:] or prepared), strict=True)  # the first also loads packages
+    yield extrapolate(terms, seconds, [_terms(s, ROWS[model]) for s in kind if s.split != "test"])
+    steps = [_step(model, group, len(group)) for group in learnt.groups]
+    if model == "gbdt":
+        wanted = [ROUNDS * _step(model, part, len(part)) for part in
+                  (a + b for a, b in zip(learn, judge, strict=True))]
+    else:
+        wanted = [STEPS * _step(model, part, GRAPHS[part[0].is_tile]) for part in learn if part]
+    yield extrapolate(steps, [t.seconds for t in learnt.step], wanted)
+    if model != "gbdt":
+        yield _ranking(model, learnt, [s for part in judge for s in part[:JUDGED_GRAPHS]] * EVALUATIONS, JUDGED)
+
+
+def _terms(size, rows):
+    """What preparing and ranking a graph grow with."""
+    return np.array([1, size.nodes, min(rows, size.configs) * size.read_nodes])
+
+
+def _step(model, sizes, graphs):
+    """What a round or a step on some of the graphs grows with."""
+    if model == "gbdt":
+        return np.array([1, sum(min(ROWS[model], s.configs) for s in sizes)])
+    return np.array([1, graphs * np.mean([min(ROWS[model], s.configs) * s.read_nodes for s in sizes])])
+
+
+def _ranking(model, learnt, sizes, rows=10**9):
+    """(seconds, error) of ranking graphs, at most so many configurations of each."""
+    if not sizes:
         return 0.0, 0.0
-    name = sorted(names)[0]
-    graphs = Graphs.of([s.file for s in part.sizes if s.collection == name], name, part.store)
-    seconds = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for steps in (1, 1, 5):  # the first fit makes what the others read
-            ranker, start = rankers.resolve(model)(), clock()
-            ranker.fit(graphs, graphs[:0], seed=0, minutes=None, steps=steps, folder=Path(folder), threads=1)
-            seconds[steps] = clock() - start
-    start = clock()
-    for graph in graphs:
-        ranker.scores(graph)
-    scale = sum(s.configs for s in part.sizes) / sum(s.configs for s in part.sizes if s.collection == name)
-    each = max(1e-6, (seconds[5] - seconds[1]) / 4) * (scale if model == "gbdt" else 1)
-    return each, (clock() - start) * scale
+    return extrapolate([_terms(s, 10**9) for s in learnt.ranked], [t.seconds for t in learnt.ranking],
+                       [_terms(s, rows) for s in sizes])
+
+
+def _memory(model, learnt, kind):
+    """Bytes of a training: the step of the largest graphs of a collection, and the encodings that networks keep."""
+    units, kept = [_step(model, group, len(group))[1] for group in learnt.groups], [0]
+    wanted = []
+    for name in {s.collection for s in kind}:
+        mine = sorted((s for s in kind if s.collection == name and s.split != "test"), key=lambda s: s.sites)
+        largest = mine if model == "gbdt" else mine[-GRAPHS[kind[0].is_tile]:]
+        wanted.append(_step(model, largest, len(largest))[1] if largest else 0)
+        if model != "gbdt":
+            kept.append(BYTES_OF_A_NODE * sum(s.nodes for s in mine))
+    return memory_of(model, [t.peak for t in learnt.step], units, max(wanted)) + min(KEPT, max(kept))
 
 
 def report(costs, cores=None):
@@ -252,11 +326,12 @@ def report(costs, cores=None):
     """
     cores = cores or os.cpu_count() or 1
     hours = 3600 * cores
-    rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h", f"{c.memory / 1e9:.1f} GB",
-             f"{c.disk / 1e9:.2f} GB"] for c in costs]
+    rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h" + ", rough" * c.rough,
+             f"{c.memory / 1e9:.1f} GB", f"{c.disk / 1e9:.2f} GB"] for c in costs]
     return "\n".join([table(["step", f"time on {cores} cores", "error", "memory of a process", "disk"], rows), "",
-                      f"Measured on at most {100 * SHARE:.0f} % of the data. Training is by the defaults: {ROUNDS} "
-                      f"rounds, {STEPS} steps a collection; its error is a rough half."])
+                      f"Measured on at most {100 * SHARE:.0f} % of the data. Errors are standard errors. Rough is "
+                      f"guessed from fits of a few steps, by the defaults: all of {ROUNDS} rounds or {STEPS} steps a "
+                      "collection, without early stopping; take it for no better than a factor of two."])
 
 
 def as_json(costs):

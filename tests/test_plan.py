@@ -1,13 +1,15 @@
 """What a full run costs: few files are measured, sums are extrapolated."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kit import plan as planning
-from kit.plan import Size, extrapolate, few, size_of
-from tests.builders import layout_arrays, save, tile_arrays
+from kit import probe
+from kit.plan import Size, extrapolate, few, memory_of, plan, size_of
+from tests.builders import layout_arrays, save, save_data_set, tile_arrays
 
 
 def size(inflated):
@@ -24,11 +26,11 @@ def test_sizes_are_those_of_the_members(tmp_path):
 
 
 def test_few_files_are_measured_and_none_takes_all_of_the_share():
-    sizes = [size(n) for n in range(1, 1001)]
+    sizes = [size(n) for n in range(1, 2001)]
     chosen = few(sizes, 0.05)
     assert sum(s.inflated for s in chosen) <= 0.05 * sum(s.inflated for s in sizes)
     assert len(chosen) == planning.MOST
-    assert max(s.inflated for s in chosen) > 900
+    assert max(s.inflated for s in chosen) > 1900
 
 
 def test_a_cost_that_follows_its_terms_is_found_exactly():
@@ -43,3 +45,59 @@ def test_noise_shows_in_the_error():
     terms = np.stack([np.ones(20), np.arange(1, 21)], axis=1)
     total, error = extrapolate(terms, terms @ [1, 1] * rng.uniform(0.7, 1.3, 20), terms * 10)
     assert 0 < error < 0.2 * total
+
+
+def test_memory_follows_what_was_measured_where_that_is_much():
+    wide = [0, 10**9]
+    assert memory_of("packing", [10**8, 10**8 + 7 * 10**9], wide, 2 * 10**9) == pytest.approx(1.41e10, rel=0.01)
+    assert memory_of("packing", [10**8, 10**8 + 7 * 10**9], wide, 10**8) == 10**8 + 7 * 10**9  # no less than was seen
+
+
+def test_memory_follows_what_is_known_where_little_was_measured():
+    rate = planning.GROWTH["packing"][0]
+    assert memory_of("packing", [10**8], [100], 10**9) == pytest.approx(10**8 + rate * 10**9, rel=0.01)
+    noisy = memory_of("packing", [10**8, 10**8 + 10**6], [0, 100], 10**6)
+    assert 10**8 + 10**6 < noisy < 10**8 + 10**7
+
+
+def test_a_step_grows_with_what_it_reads():
+    sizes = [Size(Path("a.npz"), "layout:xla:random", "train", configs, 100, 10, 0) for configs in (32, 6_400)]
+    assert planning._step("gru", sizes, 4).tolist() == [1, 4 * (32 * 10 + 64 * 10) / 2]
+    assert planning._step("gbdt", sizes, 4).tolist() == [1, 6_432]
+
+
+def test_groups_go_from_small_to_large():
+    sizes = [Size(Path("a.npz"), "layout:xla:random", "train", configs, 100, 10, 0) for configs in range(60, 0, -1)]
+    groups = planning._groups(sizes)
+    assert [len(group) for group in groups] == [4, 4, 4]
+    assert groups[0][-1].configs < groups[1][0].configs < groups[2][0].configs
+    assert [len(group) for group in planning._groups(sizes[:2])] == [1, 1]
+
+
+def prints(text):
+    print(text, flush=True)
+    return text
+
+
+def test_what_is_measured_apart_leaves_standard_output_alone(capfd):
+    assert probe.apart(prints, "[LightGBM] Saving data") == "[LightGBM] Saving data"
+    said = capfd.readouterr()
+    assert said.out == "" and "Saving data" in said.err
+
+
+@pytest.fixture
+def data(tmp_path):
+    return save_data_set(tmp_path / "data", train=4)
+
+
+def test_a_plan_has_all_steps(data):
+    costs = plan(data, models=("gbdt", "sage"))
+    assert [c.step for c in costs] == ["packing", "features", "gbdt: training", "gbdt: ranking the test split",
+                                       "sage: training", "sage: ranking the test split"]
+    assert all(c.seconds > 0 and c.error >= 0 and c.memory > 50e6 for c in costs)
+    assert not (Path(data) / ".store").exists()
+
+
+def test_an_object_comes_out_and_nothing_else(data, run_module):
+    done = run_module("kit", "plan", "--data", data, "--json", check=0)
+    assert {step["step"] for step in json.loads(done.stdout)["steps"]} > {"packing", "gru: training"}

@@ -7,7 +7,8 @@ import platform
 
 BENCHES = {"reading": "kit.bench.reading", "hlo": "kit.bench.hlo", "unpacking": "kit.bench.unpacking",
            "prediction": "kit.bench.prediction", "partition": "kit.bench.partition", "cluster": "kit.bench.cluster",
-           "growth": "kit.bench.growth", "store": "kit.bench.store", "scoring": "evaluation.bench"}
+           "growth": "kit.bench.growth", "learning": "kit.bench.learning",
+           "store": "kit.bench.store", "plan": "kit.bench.plan", "scoring": "evaluation.bench"}
 
 
 def main():

@@ -1,4 +1,4 @@
-"""How cost grows: times at several sizes and the exponent of the power law through them."""
+"""How cost grows: time and memory at several sizes, and the exponents of the power laws through them."""
 
 import statistics
 import tempfile
@@ -7,16 +7,20 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from joblib.externals.loky import ProcessPoolExecutor
 
 from evaluation import statistics as intervals
 from evaluation.metrics import kendall_tau
-from kit import npz
+from kit import npz, probe
 from kit.bench.reading import write_member
 
 REPEATS = 3
 SLOTS = 18
+TINY = 16  # part of the smallest size that a process does before its memory is looked at
+SEEN = 4e6  # bytes: a process's memory is no finer than that
 CONFIGS, NODES = (1_000, 4_000, 16_000), (500, 2_000, 8_000)
 ORDER_NODES, STAGES = (1_000, 4_000, 16_000), (4, 16, 64)
+BOUND_NODES, BOUND_STAGES = (100, 400, 1_600), (2, 4, 8)
 GRAPHS = (100, 400, 1_600)
 
 
@@ -46,19 +50,41 @@ def measure(work, *arguments):
     return statistics.median(seconds[1:])
 
 
+def memory(sizes, make, work):
+    """Bytes that ``work(make(size))`` adds to a process, at each size; sizes increase."""
+    with ProcessPoolExecutor(max_workers=1) as pool:  # fresh, and it takes functions of any kind
+        return pool.submit(_added, sizes, make, work).result()
+
+
+def _added(sizes, make, work):
+    work(make(max(1, sizes[0] // TINY)))
+    before, found = probe.peak(), []
+    for size in sizes:
+        work(make(size))
+        found.append(probe.peak() - before)
+    return found
+
+
 def growth(what, unit, sizes, make, work):
-    """One row of the bench table: ``work(make(size))`` at each size, what `make` takes not counted."""
-    seconds = [measure(work, make(size)) for size in sizes]
-    times = ", ".join(f"{s * 1e3:.3g}" for s in seconds)
-    return (f"{what}, growth with {unit}", f"exponent {exponent(sizes, seconds):.2f}",
-            f"{times} ms at {', '.join(f'{size:,}' for size in sizes)}; medians of {REPEATS}")
+    """One row of the bench table: ``work(make(size))`` at each size; the time of `make` is not counted, its memory is.
+
+    Memory has an exponent where the largest size takes four times what can be seen.
+    """
+    seconds, added = [measure(work, make(size)) for size in sizes], memory(sizes, make, work)
+    times, space = (", ".join(f"{value:.3g}" for value in values)
+                    for values in (1e3 * np.array(seconds), np.array(added) / 1e6))
+    seen = [max(size, SEEN) for size in added]
+    grows = f"{exponent(sizes[-2:], seen[-2:]):.2f}" if added[-1] > 4 * SEEN else "not seen"
+    return (f"{what}, growth with {unit}", f"time {exponent(sizes, seconds):.2f}, memory {grows}",
+            f"exponents; {times} ms (medians of {REPEATS}) and {space} MB at "
+            f"{', '.join(f'{size:,}' for size in sizes)}")
 
 
 def layout_graph(configs, nodes, configurable=64, seed=0):
     """A layout graph in memory: a chain of dots and additions, layouts drawn among a few for each node."""
     from kit.graphs import LayoutGraph
 
-    rng = np.random.default_rng(seed)
+    rng, configurable = np.random.default_rng(seed), min(configurable, nodes)
     feat = np.zeros((nodes, 140), np.float32)
     feat[:, 21:24], feat[:, 28] = (32, 256, 128), 32 * 256 * 128
     opcode = np.where(np.arange(nodes) % 4 == 0, 26, 63).astype(np.uint8)
@@ -75,6 +101,8 @@ def layout_graph(configs, nodes, configurable=64, seed=0):
 
 
 def _read(path):
+    import kit.narrow  # noqa: F401  (small files do without, and its memory is not the reader's)
+
     with zipfile.ZipFile(path) as archive:
         return npz.read_layout_digits(archive, 64, SLOTS, _fail)
 
@@ -107,9 +135,30 @@ def _slicing(nodes, k):
     return problem, standard_orders(problem)[0], k
 
 
+def _bounding(nodes, k):
+    """A problem and the value of a good partition, below which bounds are searched."""
+    from kit.partition.slicegraph import slice_order
+
+    problem, order, k = _slicing(nodes, k)
+    return problem, k, slice_order(problem, order, k)[0]
+
+
+def _anchors(problem, k, value):
+    from kit.partition.bounds import anchor_bound
+
+    anchor_bound(problem, k, limit=value)
+
+
+def _solving(instance, k):
+    from kit.partition.solve import solve
+
+    solve(instance, k, evaluations=100)
+
+
 def rows():
     """Rows of the bench table."""
     from kit.features import layout
+    from kit.partition.random_graphs import generate
     from kit.partition.slicegraph import slice_order
 
     with tempfile.TemporaryDirectory() as folder:
@@ -127,6 +176,10 @@ def rows():
                  lambda made: slice_order(*made))
     yield growth("slicing one order of 4,000 nodes", "k", STAGES, lambda k: _slicing(4_000, k),
                  lambda made: slice_order(*made))
+    yield growth("the bound by anchors", "nodes", BOUND_NODES, lambda nodes: _bounding(nodes, 4),
+                 lambda made: _anchors(*made))
+    yield growth("partition and bounds of 100 nodes by 100 evaluations", "k", BOUND_STAGES,
+                 lambda k: (generate("ws", 100, 0.5, 0), k), lambda made: _solving(*made))
 
 
 def _average():

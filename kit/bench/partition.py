@@ -25,10 +25,11 @@ LARGE = "npz/layout/nlp/default/test/3a0c5517a87df8d82fd637b83298a3ba.npz"
 NODES = {"large": 21_918, "huge": 40_000}
 
 _ONE_ORDER = """
-import resource, sys
+import sys
 from kit.bench.partition import NODES, graph, one_order
+from kit.probe import peak
 one_order(graph(sys.argv[1]))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(peak())
 """
 
 
@@ -71,7 +72,7 @@ def one_order(instance):
 def _peak(name):
     """Largest resident set, in MB, of a process that slices one order of the graph."""
     done = subprocess.run([sys.executable, "-c", _ONE_ORDER, name], check=True, capture_output=True, text=True)
-    return int(done.stdout) * 1024 / 1e6
+    return int(done.stdout) / 1e6
 
 
 def rows():

@@ -21,9 +21,10 @@ REPEATS = 5
 MIDDLE, LARGE = ("layout:xla:default", "valid", 3_163), ("layout:nlp:default", "test", 21_918)  # and number of nodes
 
 _PREDICT = """
-import json, resource, sys, time
+import json, sys, time
 from kit.graphs import read_graph
 from kit.models import ranker as rankers
+from kit.probe import peak
 model, folder, graph, collection, threads, repeats = sys.argv[1:]
 ranker = rankers.resolve(model).load(folder)
 ranker.threads = int(threads)
@@ -33,7 +34,7 @@ for _ in range(int(repeats)):
     ranker.scores(read_graph(graph, collection))
     seconds.append(time.perf_counter() - start)
     cpu.append(time.process_time() - used)
-print(json.dumps({"seconds": seconds, "cpu": cpu, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+print(json.dumps({"seconds": seconds, "cpu": cpu, "memory": peak()}))
 """
 
 

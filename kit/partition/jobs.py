@@ -1,9 +1,9 @@
 """Many instances and numbers of stages at once, on any engine: the judge's figures, interruptible."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from evaluation.engine import open_engine
+from evaluation.engine import holding_interrupts, open_engine
 from evaluation.instance import Instance
 from evaluation.partition import bottleneck, certified_ratio, check_stages
 from kit.partition.instances import with_memory
@@ -74,9 +74,12 @@ class Outcome:
 
 
 def solve_task(task):
-    """Solve one pair and let the judge look at the answer."""
-    from kit.partition.solve import solve
-
+    """Solve one pair and let the judge look at the answer: the best so far where Ctrl-C interrupts."""
+    try:
+        with holding_interrupts():
+            from kit.partition.solve import solve
+    except KeyboardInterrupt:
+        task = replace(task, budget={"seconds": 0.0})
     instance = with_memory(task.instance, task.memory, task.k)
     start = time.monotonic()
     found = solve(instance, task.k, **task.budget)

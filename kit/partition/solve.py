@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from evaluation.engine import holding_interrupts
 from evaluation.errors import InputError
 from kit.partition import bounds, mip
 from kit.partition.orders import standard_orders
@@ -114,8 +115,7 @@ class _Run:
 
 
 def _first(run, seed, threads):
-    """Orders anybody would try, a short genetic search, the cheap bounds."""
-    run.claim(*bounds.simple_bound(run.problem, run.k))
+    """Orders anybody would try."""
     if run.k == 1:
         run.claim(run.value * (1 - bounds.MARGIN), {"method": "simple"})
     orders = standard_orders(run.problem)
@@ -148,7 +148,7 @@ def _cheap_bounds(run, timed):
 
 def _genetic(run, seed, orders, threads, evaluations=None, seconds=np.inf):
     """SliceGraph until it stalls, its evaluations are used up, or its time is."""
-    if run.closed():
+    if run.over():
         return
     end, size = min(run.deadline, time.monotonic() + seconds), _population(evaluations)
     if evaluations is None and len(run.problem.work) > 2 * LARGE:
@@ -292,14 +292,11 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1, sta
     Solution
         The best so far where Ctrl-C interrupts.
     """
-    problem, unit = from_instance(instance)
-    timed = evaluations is None
+    timed, run = evaluations is None, None
     seconds = (60.0 if timed else np.inf) if seconds is None else float(seconds)
-    run = _Run(problem, unit, max(1, min(k, len(problem.work))), time.monotonic() + seconds)
-    if start is not None:
-        run.offer(_checked(problem, start, k), "known")
-    run.claim(low / unit, {"method": "known"})
     try:
+        with holding_interrupts():  # kernels are loaded, which cannot be done again once it was broken off
+            run = _begun(instance, k, seconds, start, low)
         orders = _first(run, seed, threads)
         _cheap_bounds(run, timed)
         if timed:
@@ -308,7 +305,19 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1, sta
             _genetic(run, seed, orders, threads, evaluations // 2)
             _annealing(run, seed, threading.Event(), evaluations - evaluations // 2)
         if not run.closed():
-            run.offer(polish(problem, run.k, run.stages)[1], "polish")
+            run.offer(polish(run.problem, run.k, run.stages)[1], "polish")
     except KeyboardInterrupt:
-        pass
+        if run is None:
+            raise
     return run.solution()
+
+
+def _begun(instance, k, seconds, start, low):
+    """A run that knows all nodes in one stage, the simple bound and what the caller knows."""
+    problem, unit = from_instance(instance)
+    run = _Run(problem, unit, max(1, min(k, len(problem.work))), time.monotonic() + seconds)
+    if start is not None:
+        run.offer(_checked(problem, start, k), "known")
+    run.claim(low / unit, {"method": "known"})
+    run.claim(*bounds.simple_bound(problem, run.k))
+    return run

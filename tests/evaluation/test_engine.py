@@ -159,3 +159,38 @@ def test_without_dask_the_message_says_what_to_install(run_module, tmp_path):
     Path(tmp_path / "without.py").write_text(code, encoding="utf-8")
     done = run_module("without", env={"PYTHONPATH": os.pathsep.join([str(tmp_path), os.getcwd()])}, cwd=tmp_path)
     assert "pip install" in done.stderr and ".[cluster]" in done.stderr
+
+
+def interrupt_at(event):
+    """A Ctrl-C for this process once a task says that it is in the middle."""
+    threading.Thread(target=lambda: (event.wait(60), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+
+
+def test_what_holds_interrupts_back_is_done_first():
+    inside, done = threading.Event(), []
+    interrupt_at(inside)
+
+    def task(_):
+        with engines.holding_interrupts():
+            inside.set()
+            time.sleep(1)
+            done.append("whole")
+        done.append("too far")
+
+    with pytest.raises(KeyboardInterrupt):
+        list(engines.Here().map(task, [0]))
+    assert done == ["whole"]
+
+
+def test_interrupts_that_come_later_are_not_held():
+    with engines.holding_interrupts():
+        pass
+    assert not engines.held_back(threading.get_ident())
+
+
+def test_a_dask_task_holds_interrupts_back_too(monkeypatch):
+    monkeypatch.setitem(dask_engine._RUNNING, threading.get_ident(), "mine")
+    with pytest.raises(KeyboardInterrupt), engines.holding_interrupts():
+        dask_engine._interrupt("mine")
+        done = sum(range(1000))
+    assert done == 499500

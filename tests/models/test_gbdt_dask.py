@@ -10,6 +10,7 @@ import pytest
 
 from evaluation.engine import open_engine
 from evaluation.errors import InputError
+from evaluation.metrics import kendall_tau
 from kit.graphs import Graphs
 from kit.models import gbdt_dask
 from kit.models.gbdt import Gbdt
@@ -64,6 +65,19 @@ def test_two_workers_learn_as_well_as_one(two_workers):
     assert np.abs(both - label).mean() < 1.2 * np.abs(alone - label).mean() + 1e-3
 
 
+def mean_tau(ranker, graphs):
+    return np.mean([kendall_tau(ranker.scores(graph), graph.config_runtime) for graph in graphs])
+
+
+def test_two_workers_rank_the_sample_as_well_as_none(two_workers, sample_data):
+    train, valid = (Graphs(sample_data, "layout:xla:random", split) for split in ("train", "valid"))
+    alone, both = Gbdt(), Gbdt()
+    alone.fit(train, (), seed=0, steps=60)
+    both.fit(train, (), seed=0, steps=60, engine=two_workers)
+    assert abs(mean_tau(alone, valid) - mean_tau(both, valid)) < 0.02  # as the module says
+    assert mean_tau(both, valid) > 0.5
+
+
 def test_queries_stay_whole(two_workers):
     features, label = smooth(300)
     group = np.full(10, 30)
@@ -88,10 +102,11 @@ def test_rounds_are_chosen_as_by_early_stopping():
 
 
 @pytest.mark.slow
-def test_a_worker_killed_while_trees_grow_costs_time_only(two_workers):
+@pytest.mark.parametrize("lost", [1, 2])
+def test_workers_killed_while_trees_grow_cost_time_only(two_workers, lost):
     features, label = smooth(20_000)
-    pid = next(iter(two_workers.client.run(os.getpid).values()))
-    timer = threading.Timer(3, os.kill, [pid, signal.SIGKILL])
+    pids = list(two_workers.client.run(os.getpid).values())[:lost]
+    timer = threading.Timer(3, lambda: [os.kill(pid, signal.SIGKILL) for pid in pids])
     timer.start()
     booster = gbdt_dask.train(two_workers, {**PARAMETERS, "num_leaves": 63}, lgb.Dataset(features, label), 800)
     assert not timer.is_alive() and booster.num_trees() == 800

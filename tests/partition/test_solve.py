@@ -1,11 +1,14 @@
 """The solver as a whole: right on small graphs, reproducible, on time, and calm about odd inputs."""
 
+import threading
 import time
 
 import numpy as np
 import pytest
 
+from evaluation import engine
 from evaluation.errors import InputError
+from kit.partition import solve as solving
 from kit.partition.baselines import BASELINES
 from kit.partition.certificate import check
 from kit.partition.ideals import solve_ideals
@@ -185,3 +188,15 @@ def test_baselines_by_hand():
     assert BASELINES["work only"](graph, 2).tolist() == [0, 0, 0, 1]
     assert BASELINES["equal parameters"](graph, 2).tolist() == [0, 1, 1, 1]
     assert BASELINES["greedy"](graph, 2).tolist() == [0, 0, 0, 1]
+
+
+def test_ctrl_c_while_kernels_load_returns_the_simplest_answer(monkeypatch):
+    real = solving.from_instance
+
+    def interrupted(instance):
+        assert engine.held_back(threading.get_ident())  # as when a signal comes now
+        return real(instance)
+
+    monkeypatch.setattr(solving, "from_instance", interrupted)
+    found = solve(layered(20), 3, evaluations=10**9)
+    assert len(found.stages) == 20 and set(found.methods) == {"simple"} and 0 < found.lower_bound <= found.bottleneck
