@@ -6,19 +6,8 @@ from kit.features import store
 from kit.features.store.build import build
 from kit.inspect import inspect
 from kit.progress import human
-from tests.builders import save_data_set
 
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    monkeypatch.delenv(store.VARIABLE, raising=False)
-    store._checked.cache_clear()
-
-
-@pytest.fixture
-def data(tmp_path):
-    """Five tile kernels, and five layout graphs of 5 configurations and 2 configurable nodes."""
-    return save_data_set(tmp_path / "data")
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def lines(path):

@@ -19,17 +19,7 @@ from tests.conftest import REPOSITORY
 
 COLLECTIONS = ("tile:xla", "layout:xla:default")
 
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    """A store is looked for once in a process and manifest; tests make several."""
-    monkeypatch.delenv(store.VARIABLE, raising=False)
-    store._checked.cache_clear()
-
-
-@pytest.fixture
-def data(tmp_path):
-    return save_data_set(tmp_path / "data")
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def quiet(line):
