@@ -1,5 +1,7 @@
 """Fitted exponents of the bench table."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -15,8 +17,14 @@ def test_exact_powers_are_found(power):
 
 def test_a_row_names_sizes_and_exponent():
     what, figure, note = growth("waiting", "sizes", (1, 2), lambda size: size, lambda size: None)
-    assert what == "waiting, growth with sizes" and figure.startswith("exponent ")
-    assert "ms at 1, 2" in note
+    assert what == "waiting, growth with sizes" and note.endswith("MB at 1, 2")
+    assert re.fullmatch(r"time -?\d+\.\d\d, memory not seen", figure)
+
+
+def test_memory_that_grows_with_the_size_is_seen():
+    _, figure, _ = growth("ones", "bytes", (10**8, 4 * 10**8), lambda size: size,
+                          lambda size: np.ones(size, np.uint8).sum())
+    assert float(figure.split()[-1]) == pytest.approx(1, abs=0.1)
 
 
 def test_the_graph_that_is_measured_is_one_that_features_take():
