@@ -1,7 +1,5 @@
 """The verbs `store` and `plan` from the command line."""
 
-import json
-
 import pytest
 
 from tests.builders import save_data_set
@@ -24,11 +22,6 @@ def test_processes_and_dask_workers_make_the_same_store(run_module, data, tmp_pa
         done = run_module("kit", "store", "--data", data, *options, check=0, env={"KIT_STORE": str(tmp_path / name)})
         assert "store of 6 graphs: " in done.stdout
     assert made(tmp_path / "alone") == made(tmp_path / "processes") == made(tmp_path / "dask")
-
-
-def test_a_plan_as_json(run_module, data):
-    """One object and nothing else; the table is looked at where plans are tested."""
-    assert isinstance(json.loads(run_module("kit", "plan", "--data", data, "--json", check=0).stdout), dict)
 
 
 @pytest.mark.parametrize("verb", ["store", "plan"])
