@@ -215,13 +215,7 @@ def test_certificates_refuse_what_does_not_fit():
 
 
 def plainly_restricted(problem, keep):
-    """The problem on the nodes `keep`, bool (n,), all others standing outside of every set in question.
-
-    Returns
-    -------
-    (part, nodes) : Problem, int64 (p,)
-        Node i of the part is ``nodes[i]``; its last node, without work or edges, stands for whatever else nets touch.
-    """
+    """What `restrict` returns, by sorting and searching whole arrays."""
     nodes = np.flatnonzero(keep)
     outside = len(nodes)
     index = np.full(len(keep), outside)
