@@ -7,7 +7,7 @@ import platform
 
 BENCHES = {"reading": "kit.bench.reading", "hlo": "kit.bench.hlo", "unpacking": "kit.bench.unpacking",
            "prediction": "kit.bench.prediction", "partition": "kit.bench.partition", "cluster": "kit.bench.cluster",
-           "growth": "kit.bench.growth", "learning": "kit.bench.learning",
+           "growth": "kit.bench.growth", "learning": "kit.bench.learning", "whole": "kit.bench.whole",
            "store": "kit.bench.store", "plan": "kit.bench.plan", "scoring": "evaluation.bench"}
 
 
