@@ -8,7 +8,8 @@ import platform
 BENCHES = {"reading": "kit.bench.reading", "hlo": "kit.bench.hlo", "unpacking": "kit.bench.unpacking",
            "prediction": "kit.bench.prediction", "partition": "kit.bench.partition", "cluster": "kit.bench.cluster",
            "growth": "kit.bench.growth", "learning": "kit.bench.learning", "whole": "kit.bench.whole",
-           "store": "kit.bench.store", "plan": "kit.bench.plan", "scoring": "evaluation.bench"}
+           "peers": "kit.bench.peers", "store": "kit.bench.store", "plan": "kit.bench.plan",
+           "scoring": "evaluation.bench"}
 
 
 def main():

@@ -74,15 +74,20 @@ def row(model, folder, file, collection, threads, repeats):
             f"{graph.configs:,} configurations)", f"{taken * each:.3f} ms a configuration", note)
 
 
-def rows():
-    """Every model with one and two threads on the graph of middle size, with one on the large one."""
+def ranked(work):
+    """A data set to learn from, written into a folder, and the files to rank: of middle size and large."""
     from kit import sample
 
+    data = Path(work) / "sample"
+    sample.write(data, collections=(MIDDLE[0], LARGE[0]), workers=1)
+    real = os.environ.get("KIT_REAL_DATA")
+    return data, *(nearest(real or data, *where) for where in (MIDDLE, LARGE))
+
+
+def rows():
+    """Every model with one and two threads on the graph of middle size, with one on the large one."""
     with tempfile.TemporaryDirectory() as work:
-        data = Path(work) / "sample"
-        sample.write(data, collections=(MIDDLE[0], LARGE[0]), workers=1)
-        real = os.environ.get("KIT_REAL_DATA")
-        middle, large = (nearest(real or data, *where) for where in (MIDDLE, LARGE))
+        data, middle, large = ranked(work)
         for model in MODELS:
             fit(model, data, Path(work) / model)
             for threads in THREADS:

@@ -33,6 +33,15 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
     npz.read_layout_digits(archive, 364, 18, fail)
 print(time.perf_counter() - start, peak())
 """
+_LOAD = """
+import sys, time
+import numpy as np
+from kit.probe import peak
+start = time.perf_counter()
+with np.load(sys.argv[1]) as archive:
+    archive["node_config_feat"]
+print(time.perf_counter() - start, peak())
+"""
 
 
 def write_member(path, shape=SHAPE, seed=0):
@@ -61,10 +70,11 @@ def rows():
         with zipfile.ZipFile(path) as archive:
             info = archive.infolist()[0]
         _child(_READ, path)  # compiles the kernel once, as a first use of the kit does
-        pairs = [(_child(_INFLATE, path)[0], *_child(_READ, path)) for _ in range(REPEATS)]
-    inflate, read, memory = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratio = statistics.median(r / i for i, r, _ in pairs)
+        pairs = [(_child(_INFLATE, path)[0], *_child(_READ, path), *_child(_LOAD, path)) for _ in range(REPEATS)]
+    inflate, read, memory, load, loaded = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(r / i for i, r, *_ in pairs)
     size = f"{info.file_size / 1e9:.2f} GB from {info.compress_size / 1e6:.0f} MB"
     yield "inflating and discarding 100,040 x 364 x 18 float32", f"{inflate:.2f} s", size
     yield "reading it as checked int8", f"{read:.2f} s", f"{ratio:.2f} times inflating (median of {REPEATS} pairs)"
     yield "peak memory of reading it", f"{memory / 1e9:.2f} GB", "the process's largest resident set"
+    yield "numpy.load of it, as float32", f"{load:.2f} s", f"peak memory {loaded / 1e9:.2f} GB"

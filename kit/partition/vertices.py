@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from kit.partition.flow import FREE, IN, OUT, build, charge, cheapest, is_convex, minimum_cut, surroundings
+from kit.partition.flow import FREE, IN, OUT, build, charge, cheapest, is_convex, surroundings
 from kit.partition.implications import exclude_far, propagate
 from kit.partition.problem import set_cost, total, work_and_transfers
 
@@ -22,7 +22,23 @@ def _relaxed_cost(problem, side, multiplier):
 
 
 @njit(cache=True, nogil=True)
-def _bound(problem, values, target, threshold, state, multiplier, mu, low, high):
+def _network(problem, state):
+    """What all cuts of a vertex share: the network, its capacities before any flow, constant part of the value."""
+    above, below = surroundings(problem, state)
+    network, count, fixed = build(problem, state, above, below, 0)
+    return network, network[3][:count].copy(), fixed
+
+
+@njit(cache=True, nogil=True)
+def _cheapest(shared, state, cost, limit, side):
+    """`kit.partition.flow.minimum_cut` in a network that is there."""
+    network, capacities, fixed = shared
+    network[3][:len(capacities)] = capacities
+    return cheapest(network, state, fixed + charge(network, state, cost), limit, side)
+
+
+@njit(cache=True, nogil=True)
+def _bound(problem, values, target, threshold, state, shared, multiplier, mu, low, high):
     """Lower the Lagrangian bound over mu; `low` and `high` hold minimisers within and beyond the target.
 
     Returns (proved, mu): whether some mu bounds the worth by `threshold`.
@@ -34,9 +50,6 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
     cost = problem.work + multiplier * problem.param
     # A steep slope makes large numbers cancel: what that may lose counts against the proof.
     loss = ROUNDING * (target + abs(constant) + cost.sum() + problem.weight.sum())
-    above, below = surroundings(problem, state)
-    network, count, fixed = build(problem, state, above, below, 0)
-    capacities = network[3][:count].copy()
     for step in range(10):
         if step > 0 or mu <= 0:
             if high_cost - low_cost < 1e-12:
@@ -45,10 +58,8 @@ def _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
             # The bound is convex in mu, and above the lines of the two sets, which cross here.
             if mu <= 0 or low_worth + mu * (target - low_cost) > threshold * (1 + MARGIN):
                 break
-        network[3][:count] = capacities
-        base = fixed + charge(network, state, cost - values / mu)
         enough = target + constant + loss - threshold / mu
-        if cheapest(network, state, base, enough + MARGIN * abs(enough), side) >= enough:
+        if _cheapest(shared, state, cost - values / mu, enough + MARGIN * abs(enough), side) >= enough:
             return True, mu
         side_cost, worth = _relaxed_cost(problem, side, multiplier), total(values, side)
         if side_cost <= target:
@@ -106,18 +117,18 @@ def search(problem, values, target, threshold, pairs, states, lows, highs, slope
                 worth += values[v]
         if worth <= threshold:
             continue
-        if not _agrees(low, state) and minimum_cut(problem, state, problem.work, ceiling * (1 + MARGIN),
-                                                   low) > ceiling:
+        shared = _network(problem, state)
+        if not _agrees(low, state) and _cheapest(shared, state, problem.work, ceiling * (1 + MARGIN), low) > ceiling:
             continue
         if _agrees(high, state):
             mu = 0.0
         else:
             for v in range(n):
                 high[v] = state[v] != OUT
-        proved, mu = _bound(problem, values, target, threshold, state, 0.0, mu, low, high)
+        proved, mu = _bound(problem, values, target, threshold, state, shared, 0.0, mu, low, high)
         slopes[size] = mu
         if not proved and problem.capacity < np.inf and total(problem.param, low) > problem.capacity:
-            proved = _spill(problem, values, target, threshold, state, mu)
+            proved = _spill(problem, values, target, threshold, state, shared, mu)
         if proved:
             continue
         if total(values, low) > threshold and set_cost(problem, low) <= target and is_convex(problem, low):
@@ -139,7 +150,7 @@ def search(problem, values, target, threshold, pairs, states, lows, highs, slope
 
 
 @njit(cache=True, nogil=True)
-def _spill(problem, values, target, threshold, state, mu):
+def _spill(problem, values, target, threshold, state, shared, mu):
     """Bounds with overflow stated: as a full cost, then by half."""
     n = len(values)
     low, high = np.empty(n, np.bool_), np.empty(n, np.bool_)
@@ -148,10 +159,10 @@ def _spill(problem, values, target, threshold, state, mu):
             high[v] = state[v] != OUT
         cost = problem.work + multiplier * problem.param
         constant = multiplier * problem.capacity
-        least = minimum_cut(problem, state, cost, np.inf, low) - constant
+        least = _cheapest(shared, state, cost, np.inf, low) - constant
         if least > target * (1 + MARGIN):
             return True
-        proved, _ = _bound(problem, values, target, threshold, state, multiplier, mu, low, high)
+        proved, _ = _bound(problem, values, target, threshold, state, shared, multiplier, mu, low, high)
         if proved:
             return True
     return False
