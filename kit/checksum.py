@@ -3,18 +3,21 @@
 A checksum is a polynomial over two elements modulo one of degree 32; n more bytes multiply it by x^(8 n), and what
 they are themselves is added. So the checksum of a gigabyte of layouts follows from those of the few layouts that
 occur, and from which of them stands where. Polynomials are numbers as zip files have them: the highest bit is x^0.
+Importing this imports numba.
 """
 
+import numba
 import numpy as np
 
 ONE, REDUCTION = np.uint32(1 << 31), np.uint32(0xEDB88320)  # x^0, and x^32 in terms of lower powers
 
 
+@numba.vectorize(["uint32(uint32, uint32)"], cache=True)
 def times(a, b):
     """Products of polynomials: uint32, one number or as many as the other."""
-    total = np.uint32(0) * (a | b)
+    total = np.uint32(0)
     for place in range(31, -1, -1):
-        total = total ^ b * (a >> np.uint32(place) & np.uint32(1))
+        total ^= b * (a >> np.uint32(place) & np.uint32(1))
         b = b >> np.uint32(1) ^ REDUCTION * (b & np.uint32(1))
     return total
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.lib import format as npy
 
 from evaluation.files import atomic
-from kit import checksum
 from kit.inflate import PIECE, Inflater, data_start
 
 BLOCK = 1 << 18  # bytes inflated at a time: small enough for the processor's cache, large enough for zlib
@@ -150,6 +149,8 @@ def _after(file, archive, member, summed):
 
 def _compare(archive, member, header, found):
     """Raise `zipfile.BadZipFile` where a member has another checksum than its header and its numbers give."""
+    from kit import checksum
+
     info = archive.getinfo(f"{member}.npy")
     if checksum.joined(zlib.crc32(header), found, info.file_size - len(header)) != info.CRC:
         with archive.open(info) as file:  # -0.0 is kept as 0: the bytes themselves tell

@@ -4,6 +4,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -62,6 +63,18 @@ def _child(script, path):
     return [float(word) for word in done.stdout.split()]
 
 
+def _features(kind):
+    """Seconds to turn a graph of that size into a table; in memory, after imports and compilation."""
+    from kit.bench.growth import layout_graph
+    from kit.features import layout
+
+    layout.table(layout_graph(100, 3 * SHAPE[1], SHAPE[1]), kind)
+    graph = layout_graph(SHAPE[0], 3 * SHAPE[1], SHAPE[1])
+    start = time.perf_counter()
+    layout.table(graph, kind)
+    return time.perf_counter() - start
+
+
 def rows():
     """Time and peak memory of the reader against inflating and discarding the same blocks, in turns."""
     with tempfile.TemporaryDirectory() as folder:
@@ -78,3 +91,6 @@ def rows():
     yield "reading it as checked int8", f"{read:.2f} s", f"{ratio:.2f} times inflating (median of {REPEATS} pairs)"
     yield "peak memory of reading it", f"{memory / 1e9:.2f} GB", "the process's largest resident set"
     yield "numpy.load of it, as float32", f"{load:.2f} s", f"peak memory {loaded / 1e9:.2f} GB"
+    for kind in ("physical", "wide"):
+        yield (f"features ({kind}) of {SHAPE[0]:,} configurations of {SHAPE[1]} nodes", f"{_features(kind):.1f} s",
+               "once, simulated graph in memory")

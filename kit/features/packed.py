@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 
-from kit import checksum
 from kit.distinct import distinct_from, distinct_rows
 from kit.features.choices import OPERANDS, Choices, first_met, layout_of
 
@@ -126,6 +125,8 @@ class Packed:
 
     def checksum(self, dtype):
         """CRC-32 of all configurations as numbers of a type, in C order: what the codes say is what was packed."""
+        from kit import checksum
+
         layouts = _table(self.keys).astype(dtype)
         size, node = layouts.itemsize * SLOTS, np.repeat(np.arange(len(self.sizes)), self.sizes)
         each = np.array([zlib.crc32(layout) for layout in layouts], np.uint32)
