@@ -44,14 +44,12 @@ def tau():
 
 def partition(k=16, share=5, least=20.0):
     """Partition and bound of a profile, beside the paper's exact integer program in HiGHS with more time."""
-    from kit.bench.partition import graph
+    from kit.bench.partition import graph, solved
     from kit.partition.mip import exact_model, minimise
     from kit.partition.problem import from_instance
-    from kit.partition.solve import solve
 
     instance = graph("medium")
-    solve(instance, 2, seconds=0.01)  # compiles
-    ours, seconds = _seconds(lambda: solve(instance, k, seconds=60))
+    ours, seconds = solved(instance, k)
     problem, unit = from_instance(instance)
     allowed = max(least, share * seconds)
     (bound, columns), taken = _seconds(lambda: minimise(exact_model(problem, k)[0], allowed))
