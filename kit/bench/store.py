@@ -139,11 +139,12 @@ def rows():
         ratio(layouts[:4], WORKERS, folder)  # loads the kernels
         found = [ratio(layouts, WORKERS, folder) for _ in range(REPEATS)]
         speed, inflated, packed = (statistics.median(column) for column in zip(*found, strict=True))
-        yield (f"packing {len(layouts)} layout files, {WORKERS} processes", f"{100 * speed:.0f} % of inflating's speed",
-               f"{packed:.1f} s against {inflated:.1f} s of one process, median of {REPEATS} runs of pairs")
         store = build(data, workers=WORKERS, report=lambda line: None)
         entries = [store.entry(file) for file, _ in layouts]
         sites = sum(e["configs"] * e["configurable"] for e in entries)
+        yield (f"packing {len(layouts)} layout files of {72e-6 * sites / len(layouts):.0f} MB, {WORKERS} processes",
+               f"{100 * speed:.0f} % of inflating's speed",
+               f"{packed:.1f} s against {inflated:.1f} s of one process, median of {REPEATS} runs of pairs")
         yield ("a store's layout configurations", f"{sum(e['codes'] for e in entries) / sites:.3f} bytes a node",
                f"{sum(e['configs'] for e in entries):,} configurations, {sites:,} of configurable nodes")
         by_configs, by_nodes = growth(folder)
