@@ -134,6 +134,7 @@ class Neural:
         if kind_of(graph) != kind:
             raise InputError(f"{graph.id}: a {kind_of(graph)} graph, and this ranker learnt from {kind} graphs")
         distinct = distinct_configs(graph)
+        found = np.empty(len(distinct.first))  # results kept one by one among what a chunk frees let the heap grow
         with threads_of_torch(1):
             encoding = encode_distinct(graph)
             none = encoding.rows(torch.arange(0))
@@ -142,12 +143,12 @@ class Neural:
             parts = torch.arange(len(distinct.first)).split(self.chunk(none))
             with ThreadPoolExecutor(min(self.threads, MOST_CHUNKS), initializer=torch.set_num_threads,
                                     initargs=(1,)) as pool:
-                found = list(pool.map(lambda part: self._score(encoding.rows(part), prepared), parts))
-        return torch.cat(found).double().numpy()[distinct.inverse]
+                list(pool.map(lambda part: self._score(encoding.rows(part), prepared, found, part.numpy()), parts))
+        return found[distinct.inverse]
 
     @torch.inference_mode()
-    def _score(self, encoding, prepared):
-        return self.network(encoding, prepared)
+    def _score(self, encoding, prepared, found, places):
+        found[places] = self.network(encoding, prepared).numpy()
 
     def chunk(self, encoding):
         """How many configurations are scored at once."""
