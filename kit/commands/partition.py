@@ -86,6 +86,7 @@ def _solving(part):
 
 def run(args):
     """Run a subverb."""
+    args.k = args.k and list(dict.fromkeys(args.k))  # a pair solved twice would stand twice in an entry
     return {"instances": _instances, "solve": _solve, "bound": _bound, "show": _show}[args.subverb](args)
 
 
