@@ -144,6 +144,9 @@ def _solve(args):
     if args.out and outcomes:
         write_entry(args.out, outcomes, folder, _budget(args), args.force)
         _say(f"entry written: {args.out}")
+        missing = sum(len(instance.k) for _, instance in pairs) - len(outcomes)
+        if missing:
+            _say(f"{missing} pairs that the instances ask for are not in it: each scores 0, and so does the mean")
     if args.json:
         print(json.dumps({"results": [outcome.to_json() for outcome in outcomes]}, allow_nan=False))
     elif outcomes:

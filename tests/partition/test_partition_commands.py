@@ -88,6 +88,14 @@ def test_pairs_that_no_board_asks_for_are_not_in_an_entry(data, run_module, tmp_
     assert ":3," not in (tmp_path / "x" / "submission.csv").read_text(encoding="utf-8")
 
 
+def test_an_entry_that_leaves_pairs_out_is_called_worthless(data, run_module, tmp_path):
+    run_module("kit", "partition", "instances", data[0] / "lstm.graph.txt", "--out", tmp_path / "data", "-k", 1, 2, 3,
+               check=0)
+    done = run_module("kit", "partition", "solve", tmp_path / "data", "-k", 1, "--evaluations", 10, "--jobs", 1,
+                      "--out", tmp_path / "x", check=0)
+    assert "2 pairs that the instances ask for are not in it" in done.stderr
+
+
 def test_a_number_of_stages_given_twice_is_solved_once(data, run_module, tmp_path):
     run_module("kit", "partition", "solve", data[0] / "data", "-k", 2, 2, "--evaluations", 10, "--jobs", 1, "--out",
                tmp_path / "x", check=0)
