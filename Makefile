@@ -30,5 +30,6 @@ lint: install
 bench: install
 	$(BIN)/python -m kit.bench
 
+# What install, tests and builds made; data, runs and submissions are yours, and may have taken hours.
 clean:
-	rm -rf .venv data runs build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evaluation import board, ledger
+from evaluation.collections import SPLITS
 from evaluation.dataset import describe
 from evaluation.engine import Here, in_order
 from evaluation.entries import CSV, find
@@ -48,8 +49,11 @@ class Contest:
         if told["fingerprint"] != self.dataset.fingerprint:
             return (f"belongs to another data set, {told['name']} ({told['fingerprint'][:12]}); "
                     "give that one with --data")
-        split = self.split_of(entry.card["track"])
-        return None if entry.card["split"] == split else f"is of the split {entry.card['split']}; --split chooses it"
+        told, split = entry.card["split"], self.split_of(entry.card["track"])
+        known = (*SPLITS, TRACKS[entry.card["track"]].default_split)
+        if told not in known:
+            return f"its card names the split {told[:40]!r}; there are {', '.join(dict.fromkeys(known))}"
+        return None if told == split else f"is of the split {told}; --split chooses it"
 
     def truths(self):
         """A function from a track's name to its truth, loaded once."""

@@ -93,6 +93,21 @@ def _landmarks(boards):
     return lines
 
 
+def for_terminal(text):
+    """The boards and what was not scored; how to read them and what others published is left to the file.
+
+    Parameters
+    ----------
+    text : str
+        From `render`.
+
+    Returns
+    -------
+    str
+    """
+    return text.split("\n## How to read it\n")[0].rstrip() + "\n"
+
+
 READING = """\
 The score of an entry is that of the public half of the graphs. The interval holds 95 % of 2,000 bootstrap rounds over \
 graphs, drawn within each collection; it says how the score would vary with other graphs of the same kind. "Ahead of \

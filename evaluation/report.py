@@ -40,13 +40,15 @@ def cell(name, value):
     return str(value) if isinstance(value, int) else number(value)
 
 
-def score_report(result):
+def score_report(result, label=None):
     """The outcome of `score` as a table of groups, the overall figures and the warnings.
 
     Parameters
     ----------
     result : dict
         From `evaluation.scoring.score_submission`.
+    label : str, optional
+        Of the data set: its name, and whether it is simulated.
 
     Returns
     -------
@@ -60,7 +62,8 @@ def score_report(result):
                *(SHORT.get(name, name) for name in names)]
     rows = [[group, str(part["graphs"]), str(part["missing"]), number(part["score"]), _interval(part),
              *(cell(name, part.get(name)) for name in names)] for group, part in groups.items()]
-    lines = [table(heading, rows), "", f"score {number(result['score'])}  95 % interval {_interval(result)}"]
+    head = [f"data set: {label}", ""] if label else []
+    lines = [*head, table(heading, rows), "", f"score {number(result['score'])}  95 % interval {_interval(result)}"]
     if result["score_present"] != result["score"]:
         lines.append(f"mean over the {len(groups)} groups whose truth is here {number(result['score_present'])}")
     return "\n".join(lines + [f"warning: {line}" for line in result["warnings"]])

@@ -159,6 +159,8 @@ def _header(raw, problems, tracks):
         if tuple(fields) == track.header:
             return track
     choices = " or ".join(f"{','.join(track.header)} ({track.name} track)" for track in tracks)
+    if any(tuple(fields[0].split(";")) == track.header for track in tracks):
+        choices += ", with a comma after the ID in every row and semicolons only between the numbers"
     problems.add("wrong_header", f"the first line reads {','.join(fields)[:80]!r}", f"make it {choices}", REFUSED, 1)
     return None
 
@@ -211,7 +213,7 @@ def integers(text, problems, line, id):
 
 def _careful_integers(text, problems, line, id):
     if not text:
-        problems.add("empty_list", "nothing is listed", "list indices, best first, joined with ';'", REFUSED, line, id)
+        problems.add("empty_list", "nothing is listed", "list whole numbers from 0, joined with ';'", REFUSED, line, id)
         return None
     tokens = [token.strip() for token in text.split(";")]
     wrong = [(place, token) for place, token in enumerate(tokens, start=1) if not _INTEGER.fullmatch(token)]

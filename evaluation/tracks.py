@@ -114,11 +114,12 @@ def _coverage(submission, unknown, missing, split):
         submission.problems.add(
             "unknown_id", f"{len(unknown):,} {'ID has' if one else 'IDs have'} no file in {split}"
             + ("" if one else f", the first in row {unknown[0].line} ({unknown[0].id})"),
-            "leave them out, or give the data they belong to; they do not count",
+            "leave them out, or give the --data and --split they belong to; they do not count",
             row=unknown[0].line if one else None, id=unknown[0].id if one else None)
     if missing:
         one = len(missing) == 1
+        unread = " that can be read" if submission.problems.refusals() else ""
         submission.problems.add(
-            "missing_id", f"{len(missing):,} of the graphs of {split} {'has' if one else 'have'} no row"
+            "missing_id", f"{len(missing):,} of the graphs of {split} {'has' if one else 'have'} no row{unread}"
             + ("" if one else f", the first {missing[0]}"), "write one row for each; a graph without a row scores 0",
             id=missing[0] if one else None)

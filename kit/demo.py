@@ -5,6 +5,7 @@ from pathlib import Path
 from evaluation import dataset, tracks
 from evaluation.collections import COLLECTIONS, find_root, graph_files, home
 from evaluation.leaderboard import contest, update
+from evaluation.markdown import for_terminal
 from evaluation.scoring import score_submission
 from kit.predict import predict
 from kit.runs import train
@@ -49,7 +50,7 @@ def demo(data=None, *, runs="runs", submissions="submissions", threads=1, say=pr
             written.append(out)
             table += _judge(out, data, split, say)
     board = _board(data, splits, submissions)
-    say(f"\n{board}")
+    say(f"\n{for_terminal(board)}")
     for line in format_table(table, identity):
         say(line)
     _say_files(say, data, runs, submissions, identity, written)

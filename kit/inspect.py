@@ -38,6 +38,8 @@ def inspect(path):
         Where it is none of these, or is damaged.
     """
     path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder")
     if path.is_file() and path.suffix == ".npz":
         return "\n".join(_graph_lines(read_graph(path)))
     if path.is_file() and path.suffix in (".json", ".gz", ".txt"):
@@ -52,7 +54,7 @@ def inspect(path):
         return "\n".join(_store_lines(path))
     if path.is_dir():
         return "\n".join(_dataset_lines(path) if read_state(path) is None else [missing(path).text])
-    raise InputError(f"{path}: nothing there that can be inspected; give a data set's folder, an npz file, a run, "
+    raise InputError(f"{path}: a file of another kind; give a data set's folder, an npz file, a run, "
                      "an entry or a partition instance")
 
 

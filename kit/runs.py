@@ -23,6 +23,7 @@ from kit.models import processes
 from kit.models import ranker as rankers
 
 SETTINGS_FILE, FITTED_FILE = ".run", "fitted.json"
+SETTINGS = ("seed", "minutes", "steps", "folder", "threads")  # what every ranker's fit gets
 PACKAGES = ("numpy", "polars", "lightgbm", "torch", "scikit-learn")
 
 
@@ -208,16 +209,19 @@ def _fit_collections(record, data, run, collections, report, **options):
 
 
 def _check_options(model, options, cluster):
-    """Refuse options that the ranker's `fit` does not take."""
+    """Refuse a `fit` that does not take what every ranker's gets, and options that it does not take."""
     parameters = inspect.signature(rankers.resolve(model).fit).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if cluster and "engine" not in parameters:
         raise InputError(f"{model} does not train on Dask workers; leave --cluster out (networks train on several "
                          "machines under torchrun: see the README, More than one machine)")
+    missing = [] if takes_any else [name for name in SETTINGS if name not in parameters]
+    if missing:
+        raise InputError(f"{model}: its fit does not take {', '.join(missing)}; begin it with "
+                         f"def fit(self, train, valid, *, {', '.join(SETTINGS)})")
     unknown = [] if takes_any else sorted(set(options) - set(parameters))
     if unknown:
-        known = sorted(set(parameters) - {"self", "train", "valid", "seed", "minutes", "steps", "folder", "threads",
-                                              "memory", "engine"})
+        known = sorted(set(parameters) - {"self", "train", "valid", *SETTINGS, "memory", "engine"})
         raise InputError(f"{model} takes no {', '.join(unknown)}; its options: {', '.join(known) or 'none'}")
 
 

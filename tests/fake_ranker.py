@@ -36,3 +36,21 @@ class NotFinite(SumRanker):
     def scores(self, graph):
         """NaN for the last configuration."""
         return np.append(super().scores(graph)[:-1], np.nan)
+
+
+class Forgetful:
+    """Cannot be kept: two of the four methods are missing."""
+
+    def fit(self, train, valid, **settings):
+        """Learns nothing."""
+
+    def scores(self, graph):
+        """All the same."""
+        return np.zeros(graph.configs)
+
+
+class OldFashioned(SumRanker):
+    """Its fit knows nothing of seeds and budgets."""
+
+    def fit(self, train, valid):
+        """Learns nothing."""

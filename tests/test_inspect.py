@@ -45,8 +45,11 @@ def test_a_run(tmp_path):
 def test_nothing(tmp_path):
     with pytest.raises(InputError, match="no data set below it"):
         inspect(tmp_path)
-    with pytest.raises(InputError, match="nothing there that can be inspected"):
+    with pytest.raises(InputError, match="there is no such file or folder"):
         inspect(tmp_path / "none")
+    (tmp_path / "submission.csv").write_text("ID,TopConfigs\n", encoding="utf-8")
+    with pytest.raises(InputError, match="a file of another kind; give a data set's folder"):
+        inspect(tmp_path / "submission.csv")
 
 
 def test_a_histogram_by_hand():

@@ -186,10 +186,26 @@ def test_a_folder_of_something_else_is_not_emptied(tmp_path, data):
     ("grbm", "unknown model 'grbm': use one of heuristic"),
     ("no_such_module:X", "No module named 'no_such_module'"),
     ("tests.fake_ranker:Nothing", "has no class Nothing"),
+    (":SumRanker", "unknown model ':SumRanker': use one of heuristic"),
+    ("tests.fake_ranker:", "unknown model 'tests.fake_ranker:'"),
+    ("fake_ranker.py:SumRanker", "without .py: fake_ranker:SumRanker"),
+    ("tests.fake_ranker:Forgetful", "has no save, load; a ranker is a class with the methods fit, scores, save, load"),
+    ("tests.fake_ranker:OldFashioned", "its fit does not take seed, minutes, steps, folder, threads; begin it with"),
 ])
 def test_a_model_that_is_not_there(data, tmp_path, model, message):
     with pytest.raises(InputError, match=message):
         fit(data, tmp_path / "run", model=model)
+
+
+@pytest.mark.parametrize(("text", "error", "message"), [
+    ("import no_such_library", InputError, "module broken_ranker imports it: install it"),
+    ("import numpy\nnumpy.no_such_name", AttributeError, "no_such_name"),
+])
+def test_a_module_that_fails_while_it_is_imported(tmp_path, monkeypatch, text, error, message):
+    (tmp_path / "broken_ranker.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(error, match=message):
+        rankers.resolve("broken_ranker:Any")
 
 
 def test_blending_averages_min_max_scaled_scores(data, tmp_path):

@@ -20,12 +20,13 @@ def arguments(parser):
 def run(args):
     """Print the boards, or what verification finds; exit status 1 where it finds something."""
     from evaluation.leaderboard import MARKDOWN, PAGE, contest, update
+    from evaluation.markdown import for_terminal
 
     judged = contest(args.data, args.split, args.answers)
     if args.verify:
         return _verify(args, judged)
     with open_engine(args.cluster, args.jobs) as engine:
-        print(update(args.submissions, judged, args.html, args.reveal, engine))
+        print(for_terminal(update(args.submissions, judged, args.html, args.reveal, engine)))
     for name in (MARKDOWN, PAGE) if args.html else (MARKDOWN,):
         print(f"written: {args.submissions}/{name}")
     return 0

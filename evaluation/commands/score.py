@@ -18,6 +18,7 @@ def run(args):
     """Print the scores."""
     import json
 
+    from evaluation.dataset import describe
     from evaluation.errors import InputError
     from evaluation.report import score_report
     from evaluation.scoring import score_submission
@@ -35,4 +36,7 @@ def run(args):
     submission = read_submission(args.file, truth, args.split or "this split")
     submission.problems.refuse(args.file)
     result = score_submission(submission, **loaded)
-    print(json.dumps(result, allow_nan=False) if args.json else score_report(result))
+    if args.json:
+        print(json.dumps(result, allow_nan=False))
+    else:
+        print(score_report(result, describe(args.data).label if args.data else None))

@@ -15,7 +15,7 @@ def arguments(parser):
     part.add_argument("files", nargs="*", metavar="FILE", help="profiles, JSON, cost graphs, npz files")
     part.add_argument("--out", required=True, metavar="DIR")
     part.add_argument("--random", type=common.positive, default=0, metavar="N", help="this many random graphs")
-    part.add_argument("--seed", type=common.non_negative, default=0)
+    part.add_argument("--seed", type=common.non_negative, default=0, help="of the random graphs (0)")
     _reading(part)
     _memory(part)
     part = add("solve", "find good partitions, with a lower bound")
@@ -31,7 +31,7 @@ def arguments(parser):
     part = add("show", "costs of every stage of a solution")
     part.add_argument("file", metavar="FILE")
     part.add_argument("solution", metavar="SOLUTION", help="submission CSV or folder of an entry")
-    part.add_argument("-k", type=common.positive, nargs="+", metavar="K")
+    part.add_argument("-k", type=common.positive, nargs="+", metavar="K", help="numbers of stages (all in SOLUTION)")
     part.add_argument("--pictures", metavar="DIR", help="write a picture of each partition")
     _reading(part, k=False)
     _memory(part)
@@ -79,13 +79,15 @@ def _solving(part):
     budget.add_argument("--seconds", type=common.positive_number, default=60.0, help="for each file and k (60)")
     budget.add_argument("--evaluations", type=common.positive, metavar="N",
                         help="a budget that gives the same partition everywhere")
-    part.add_argument("--seed", type=common.non_negative, default=0)
-    part.add_argument("--jobs", type=common.positive, default=common.cores(), metavar="N", help="processes")
+    part.add_argument("--seed", type=common.non_negative, default=0, help="of the search (0)")
+    part.add_argument("--jobs", type=common.positive, default=common.cores(), metavar="N",
+                      help="processes (default: one for each processor)")
     add_cluster(part)
 
 
 def run(args):
     """Run a subverb."""
+    args.k = args.k and list(dict.fromkeys(args.k))  # a pair solved twice would stand twice in an entry
     return {"instances": _instances, "solve": _solve, "bound": _bound, "show": _show}[args.subverb](args)
 
 
@@ -142,6 +144,9 @@ def _solve(args):
     if args.out and outcomes:
         write_entry(args.out, outcomes, folder, _budget(args), args.force)
         _say(f"entry written: {args.out}")
+        missing = sum(len(instance.k) for _, instance in pairs) - len(outcomes)
+        if missing:
+            _say(f"{missing} pairs that the instances ask for are not in it: each scores 0, and so does the mean")
     if args.json:
         print(json.dumps({"results": [outcome.to_json() for outcome in outcomes]}, allow_nan=False))
     elif outcomes:

@@ -15,14 +15,16 @@ def arguments(parser):
                         "an unfinished one with the same settings continued")
     parser.add_argument("--collection", action="append", choices=list(COLLECTIONS), metavar="C",
                         help="one of the five, repeatable (default: all)")
-    parser.add_argument("--seed", type=common.non_negative, default=0)
+    parser.add_argument("--seed", type=common.non_negative, default=0, help="of all that is random (0)")
     parser.add_argument("--seeds", type=common.positive, default=1, metavar="N", help="train N times and average")
     parser.add_argument("--folds", type=common.positive, default=1, metavar="N", help="folds by graph, averaged")
     parser.add_argument("--fit", choices=["train", "train+valid"], default="train", help="graphs to learn from")
     budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection")
-    budget.add_argument("--steps", type=common.positive, help="rounds or optimiser steps; reproducible")
-    parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N")
+    budget.add_argument("--minutes", type=common.positive_number, help="wall time a collection (default: none)")
+    budget.add_argument("--steps", type=common.positive,
+                        help="most rounds (gbdt: 400) or optimiser steps (gru, sage: 600); reproducible")
+    parser.add_argument("--threads", type=common.positive, default=common.cores(), metavar="N",
+                        help="default: one for each processor")
     parser.add_argument("--max-memory", type=common.memory, metavar="8GB",
                         help="train from a store, made where there is none, within so much memory (gbdt, gru, sage)")
     add_cluster(parser)

@@ -17,6 +17,7 @@ RANKERS = {
     "gru": "kit.models.gru:Gru",
     "sage": "kit.models.sage:Sage",
 }
+METHODS = ("fit", "scores", "save", "load")
 RUN_FILE = "run.json"
 
 
@@ -63,20 +64,36 @@ def resolve(model):
     Raises
     ------
     InputError
-        Where there is no such name, module or class.
+        Where there is no such name, module or class, or the class lacks a method of `Ranker`. What goes wrong inside
+        a module while it is imported is left as it is: its traceback says where.
     """
     spec = RANKERS.get(model, model)
-    if ":" not in spec:
+    module, _, name = spec.partition(":")
+    if not (module and name):
         raise InputError(f"unknown model {model!r}: use one of {', '.join(RANKERS)}, "
                          "or package.module:Class for a ranker of your own")
-    module, _, name = spec.partition(":")
+    found = getattr(_module(module, model), name, None)
+    if found is None:
+        raise InputError(f"model {model!r}: module {module} has no class {name}")
+    lacking = [method for method in METHODS if not callable(getattr(found, method, None))]
+    if lacking:
+        raise InputError(f"model {model!r}: has no {', '.join(lacking)}; a ranker is a class with the methods "
+                         f"{', '.join(METHODS)} (README, Your own model in three steps)")
+    return found
+
+
+def _module(name, model):
+    """Import a ranker's module; told apart: it is not there, or something that it imports is not."""
     try:
-        return getattr(importlib.import_module(module), name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise InputError(f"model {model!r}: {error}; start from the folder that holds the module, or install it"
-                         ) from error
-    except AttributeError as error:
-        raise InputError(f"model {model!r}: module {module} has no class {name}") from error
+        if error.name and not f"{name}.".startswith(f"{error.name}."):
+            mend = f"module {name} imports it: install it"
+        elif name.endswith(".py"):
+            mend = f"write the module's name without .py: {model.replace('.py:', ':').replace('/', '.')}"
+        else:
+            mend = "start from the folder that holds the module, or install it"
+        raise InputError(f"model {model!r}: {error}; {mend}") from error
 
 
 class Mean:

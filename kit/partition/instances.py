@@ -11,6 +11,9 @@ from kit.partition import dnn_partitioning, pipedream, regal
 from kit.partition.drafts import GIB, STAGES
 from kit.partition.units import parse_memory
 
+OWN_KEYS = {"bandwidth", "fast_memory", "activation_reserve"}  # by these the kit's own JSON is known
+KEYS = {"name", "source", "simulated", "k", "nodes", "edges", *OWN_KEYS}
+NODE_KEYS = {"name", "work", "parameter_bytes", "output_bytes"}
 BANDWIDTH = 16 * GIB  # bytes a second where a format states none: PCI Express 3.0, 16 lanes, about
 
 
@@ -40,6 +43,8 @@ def read(path, *, bandwidth=None, keep_input=False, k=None):
         Where the file is missing, of no known format, or holds what no instance may hold.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give one instance of it, such as {path / 'instances' / 'NAME.json'}")
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
     if path.suffix == ".npz":
@@ -48,11 +53,11 @@ def read(path, *, bandwidth=None, keep_input=False, k=None):
         draft, default = tpugraphs.read(path), BANDWIDTH
     else:
         text = _text(path)
-        if text.lstrip().startswith("{"):
+        if text.lstrip().startswith(("{", "[")):
             data = _json(text, path)
             _refuse_unknown(data, path)
-            if "bandwidth" in data:
-                return _own(Instance.from_json(data), bandwidth, k), []
+            if OWN_KEYS & set(data):
+                return _own(path, data, bandwidth, k), _unknown_keys(data)
             draft, default = dnn_partitioning.read(path, data), dnn_partitioning.BANDWIDTH
         elif " -- " in text:
             draft, default = pipedream.read(path, text, keep_input), BANDWIDTH
@@ -78,17 +83,31 @@ def write(instance, folder):
     return path
 
 
-def _own(instance, bandwidth, k):
+def _own(path, data, bandwidth, k):
+    try:
+        instance = Instance.from_json(data)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
     return dataclasses.replace(instance, bandwidth=bandwidth or instance.bandwidth, k=k or instance.k)
+
+
+def _unknown_keys(data):
+    """A note on keys that nothing reads: one misspelt would be missed without a word."""
+    unknown = sorted(set(data) - KEYS) + sorted({f"nodes.{key}" for node in data["nodes"] for key in node
+                                                 if key not in NODE_KEYS})
+    return [f"keys that are left out: {', '.join(unknown)}"] if unknown else []
 
 
 def _text(path):
     try:
         data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     except (UnicodeDecodeError, OSError, EOFError) as error:
         raise InputError(f"{path}: cannot be read as text: {error}; a profile, JSON, cost graph or npz file is "
                          "expected") from error
+    if not text.strip():
+        raise InputError(f"{path}: the file is empty; a profile, JSON, cost graph or npz file is expected")
+    return text
 
 
 def _json(text, path):
@@ -101,8 +120,9 @@ def _json(text, path):
 def _refuse_unknown(data, path):
     if "fpgas" in data:
         raise InputError(f"{path}: this is a split by hand, not a graph; give the graph it belongs to")
+    data = data if isinstance(data, dict) else {}
     objects = [*data["nodes"]] if isinstance(data.get("nodes"), list) else [None]
-    if "bandwidth" not in data and isinstance(data.get("edges"), list):
+    if not OWN_KEYS & set(data) and isinstance(data.get("edges"), list):
         objects += data["edges"]
     if not isinstance(data.get("edges"), list) or not all(isinstance(one, dict) for one in objects):
         raise InputError(f"{path}: a JSON object with the lists 'nodes' and 'edges' is expected")

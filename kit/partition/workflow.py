@@ -142,6 +142,9 @@ def check_certificate(folder, instance, k):
     from kit.partition.certificate import METHODS, check
 
     path = certificate_path(folder, instance.name, k)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file; python -m kit partition bound FILE -k {k} --out {folder} "
+                         "writes it")
     record = read_json(path)
     missing = {"fingerprint", "lower_bound", "certificate"} - set(record)
     if missing:

@@ -210,6 +210,22 @@ def test_entries_of_another_split_keep_their_board(scored):
         "line 4, entry trained: not scored again: it is of the split train; --split chooses it"]
 
 
+def test_a_split_that_does_not_exist_is_called_so(scored):
+    data, entries, dataset, runtimes = scored
+    make_entry(entries / "typo", {id: range(12) for id in runtimes}, dataset, split="vaild")
+    text = update(entries, contest(data))
+    assert "- typo: its card names the split 'vaild'; there are train, valid, test" in text
+
+
+def test_the_terminal_gets_the_boards_alone(scored, run_module):
+    data, entries, *_ = scored
+    (entries / "stray").mkdir()
+    shown = run_module("evaluation", "leaderboard", "--data", data, "--submissions", entries, check=0).stdout
+    assert "SIMULATED data: toy" in shown and "- stray: is an empty folder" in shown
+    assert "Landmarks" not in shown and "How to read it" not in shown
+    assert shown.endswith(f"written: {entries}/leaderboard.md\n")
+
+
 def private_figures(scored):
     """Scores of the graphs of the private half, of every entry, with nine digits as they would be written."""
     _, entries, _, runtimes = scored

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from evaluation import statistics
+from evaluation.dataset import describe
 from evaluation.errors import InputError
 from evaluation.scoring import score_submission
 from evaluation.tracks import TRACKS, Options, read_submission
@@ -87,8 +88,13 @@ def test_tolerant_warnings_against_the_data(tiny, submission, perfect):
         "list only configurations that exist",
         "incomplete_list: row 4 (layout:xla:default:g): lists 3 of 4 configurations; list every configuration",
         "unknown_id: 2 IDs have no file in this split, the first in row 6 (tile:xla:new); leave them out, or give the "
-        "data they belong to; they do not count"]
+        "--data and --split they belong to; they do not count"]
     assert len(read.problems.refusals(strict=True)) == 3
+
+
+def test_a_row_that_cannot_be_read_is_not_called_missing(tiny, submission):
+    read = read_submission(submission("ID,TopConfigs\ntile:xla:a,1.5\n"), load_truth(tiny, "valid"))
+    assert "have no row that can be read, the first tile:xla:a;" in read.problems.warnings()[0]
 
 
 def test_five_tiles_are_enough_and_four_are_not(tiny, submission, perfect):
@@ -225,6 +231,7 @@ def test_score_command(tiny, submission, perfect, run_module):
     path = submission(perfect)
     done = run_module("evaluation", "score", path, "--data", tiny, check=0)
     assert "tile:xla" in done.stdout and "score 0.4000" in done.stdout
+    assert done.stdout.startswith(f"data set: {describe(tiny).label}\n")
     result = json.loads(run_module("evaluation", "score", path, "--data", tiny, "--json", check=0).stdout)
     assert list(result) == ["track", "score", "score_present", "low", "high", "split", "groups", "rows", "warnings"]
 

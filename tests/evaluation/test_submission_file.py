@@ -33,7 +33,8 @@ def test_a_good_file_has_no_problems(submission):
     (" \n\n", "empty_file"),
     ("ID,Rank\n" + ROW, "wrong_header: row 1: the first line reads 'ID,Rank'; make it ID,TopConfigs (runtime track)"),
     (ROW, "wrong_header: row 1"),
-    ("ID;TopConfigs\n" + ROW, "wrong_header"),
+    ("ID;TopConfigs\n" + ROW, "wrong_header: row 1: the first line reads 'ID;TopConfigs'; make it ID,TopConfigs "
+     "(runtime track) or ID,Stages (partition track), with a comma after the ID in every row"),
     ("ID,TopConfigs\n", "no_rows: a header and nothing below it; write one row for every ID"),
     (GOOD + "tile:gpu:b,0\n", "unknown_collection: row 3 (tile:gpu:b): 'tile:gpu:b' is in none of the five"),
     (GOOD + "layout:xla:b,0\n", "unknown_collection: row 3"),
@@ -42,7 +43,7 @@ def test_a_good_file_has_no_problems(submission):
     (GOOD + "tile:xla:b,0;x\n", "not_an_index: row 3 (tile:xla:b): entry 2 is 'x'"),
     (GOOD + "tile:xla:b,0;1;\n", "not_an_index: row 3 (tile:xla:b): entry 3 is ''"),
     (GOOD + "tile:xla:b,0;;1\n", "not_an_index: row 3 (tile:xla:b): entry 2 is ''"),
-    (GOOD + "tile:xla:b,\n", "empty_list: row 3 (tile:xla:b): nothing is listed; list indices"),
+    (GOOD + "tile:xla:b,\n", "empty_list: row 3 (tile:xla:b): nothing is listed; list whole numbers"),
     (GOOD + "tile:xla:b\n", "wrong_fields: row 3 (tile:xla:b): 1 fields where 2 are expected; write ID, one comma"),
     (GOOD + "tile:xla:b,0,1,2\n", "wrong_fields: row 3 (tile:xla:b): 4 fields"),
     (GOOD.encode() + b"tile:xla:\xff,0\n", "encoding: row 3: bytes that are not UTF-8; save the file as UTF-8"),

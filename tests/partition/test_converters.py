@@ -149,6 +149,46 @@ def test_own_format_round_trip(file, tmp_path):
     assert read(path, bandwidth=3.0, k=[5])[0].bandwidth == 3
 
 
+def own(**changes):
+    """The kit's own JSON, as somebody writes it by hand."""
+    return {"name": "mine", "source": "a test", "simulated": True, "bandwidth": 10, "fast_memory": None,
+            "activation_reserve": 0, "k": [2], "edges": [],
+            "nodes": [{"name": "a", "work": 1, "parameter_bytes": 0, "output_bytes": 0}]} | changes
+
+
+def test_own_format_says_which_keys_it_does_not_read(file):
+    node = {"name": "a", "work": 1, "parameter_bytes": 0, "output_bytes": 0, "flops": 3}
+    instance, notes = read(file("mine.json", own(colour="red", nodes=[node])))
+    assert len(instance) == 1 and notes == ["keys that are left out: colour, nodes.flops"]
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"nodes": [{"name": "a"}]}, r"mine\.json: not a partition instance: the key 'work' is missing"),
+    ({"edges": [[0, 3]]}, r"mine\.json: mine: edge \[0, 3\]"), ({"bandwidth": None}, "bandwidth is None")])
+def test_own_format_refused_with_the_file(file, changes, message):
+    with pytest.raises(InputError, match=message):
+        read(file("mine.json", own(**changes)))
+
+
+def test_own_format_without_a_bandwidth_is_no_other_format(file):
+    graph = own()
+    del graph["bandwidth"]
+    with pytest.raises(InputError, match="the key 'bandwidth' is missing"):
+        read(file("mine.json", graph))
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "the file is empty"), (" \n", "the file is empty"), ("[1, 2]", "a JSON object with the lists")])
+def test_files_without_a_graph(file, text, message):
+    with pytest.raises(InputError, match=message):
+        read(file("mine.json", text))
+
+
+def test_a_folder_is_not_an_instance(tmp_path):
+    with pytest.raises(InputError, match="is a folder; give one instance of it"):
+        read(tmp_path)
+
+
 @pytest.mark.parametrize(("name", "content"), [("a.txt", b"\xff\xfe\x00"), ("b.json", b"{ nodes"),
                                                ("c.gz", b"no")])
 def test_unreadable_files(tmp_path, name, content):

@@ -88,6 +88,21 @@ def test_pairs_that_no_board_asks_for_are_not_in_an_entry(data, run_module, tmp_
     assert ":3," not in (tmp_path / "x" / "submission.csv").read_text(encoding="utf-8")
 
 
+def test_an_entry_that_leaves_pairs_out_is_called_worthless(data, run_module, tmp_path):
+    run_module("kit", "partition", "instances", data[0] / "lstm.graph.txt", "--out", tmp_path / "data", "-k", 1, 2, 3,
+               check=0)
+    done = run_module("kit", "partition", "solve", tmp_path / "data", "-k", 1, "--evaluations", 10, "--jobs", 1,
+                      "--out", tmp_path / "x", check=0)
+    assert "2 pairs that the instances ask for are not in it" in done.stderr
+
+
+def test_a_number_of_stages_given_twice_is_solved_once(data, run_module, tmp_path):
+    run_module("kit", "partition", "solve", data[0] / "data", "-k", 2, 2, "--evaluations", 10, "--jobs", 1, "--out",
+               tmp_path / "x", check=0)
+    lines = (tmp_path / "x" / "submission.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["partition:lstm:2", "partition:random-er-50-0.1-0:2"]
+
+
 def test_nothing_but_json_on_standard_output_whatever_solvers_print(data, run_module):
     file = data[0] / "data" / "instances" / "random-er-50-0.1-0.json"
     done = run_module("kit", "partition", "solve", file, "-k", 8, "--seconds", 4, "--json", check=0)
@@ -115,6 +130,8 @@ def test_bounds_are_written_and_proved_again(data, run_module, tmp_path):
     pytest.importorskip("kit.partition.certificate").__dict__.get("check") or pytest.skip("no checker yet")
     folder, _ = data
     options = [folder / "lstm.graph.txt", "-k", 2, "--bandwidth", "1KiB/s", "--out", tmp_path]
+    assert "no such file; python -m kit partition bound" in run_module("kit", "partition", "bound", *options,
+                                                                       "--check", check=1).stderr
     run_module("kit", "partition", "bound", *options, "--seconds", 5, check=0)
     assert "lstm k = 2" in run_module("kit", "partition", "bound", *options, "--check", check=0).stdout
     file = tmp_path / "lstm.k2.bound.json"
