@@ -62,10 +62,7 @@ def _score_split(chosen, splits):
     bar = progress(total=sum(map(len, splits.values())), desc="ranking", unit="graph")
     for name, graphs in splits.items():
         for graph in graphs:
-            scores = np.asarray(chosen[name].scores(graph), np.float64)
-            if scores.shape != (graph.configs,):
-                raise InputError(f"{graph.id}: scores of shape {scores.shape} for {graph.configs} configurations; "
-                                 "a ranker gives one for each")
+            scores = submission.checked(chosen[name].scores(graph), graph)
             frames.append(pl.DataFrame({"id": pl.repeat(graph.id, graph.configs, eager=True),
                                         "config": np.arange(graph.configs, dtype=np.int32), "score": scores}))
             bar.update()

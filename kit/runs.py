@@ -122,6 +122,7 @@ def _fit_member(model, folder, train, valid, **settings):
     seconds = time.perf_counter() - start
     if processes.rank() == 0:
         fitted.save(folder)
+        rankers.resolve(model).load(folder)  # what cannot be read again shall be known after one ranker, not after all
         with atomic(done) as out:
             json.dump({"seconds": seconds}, out)
     return seconds

@@ -16,6 +16,31 @@ from kit.runs import command, commit, now, versions
 CSV, CARD, SCORES = "submission.csv", "card.json", "scores.parquet"
 
 
+def checked(scores, graph):
+    """What a ranker gave for a graph: float64, shape (c,).
+
+    Raises
+    ------
+    InputError
+        Where it is not a finite number for each configuration.
+    """
+    try:
+        found = np.asarray(scores, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{graph.id}: the ranker's scores are not numbers ({error})") from error
+    if found.shape != (graph.configs,):
+        raise InputError(f"{graph.id}: scores of shape {found.shape} for {graph.configs} configurations; "
+                         "a ranker gives one for each")
+    _refuse_infinite(found, graph.id)
+    return found
+
+
+def _refuse_infinite(scores, graph_id):
+    if not np.isfinite(scores).all():
+        raise InputError(f"{graph_id}: the ranker gave {(~np.isfinite(scores)).sum()} scores that are not finite; "
+                         "a ranking needs a number for each configuration")
+
+
 def rank(scores, graph_id):
     """Configurations from fastest to slowest: a stable argsort, ties by index.
 
@@ -36,9 +61,7 @@ def rank(scores, graph_id):
         Where a score is not finite.
     """
     scores = np.asarray(scores, np.float64)
-    if not np.isfinite(scores).all():
-        raise InputError(f"{graph_id}: the ranker gave {(~np.isfinite(scores)).sum()} scores that are not finite; "
-                         "a ranking needs a number for each configuration")
+    _refuse_infinite(scores, graph_id)
     return np.argsort(scores, kind="stable")
 
 

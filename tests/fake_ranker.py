@@ -54,3 +54,18 @@ class OldFashioned(SumRanker):
 
     def fit(self, train, valid):
         """Learns nothing."""
+
+
+class Wordy(SumRanker):
+    """Gives words."""
+
+    def scores(self, graph):
+        """Not one number."""
+        return ["fast"] * graph.configs
+
+
+class Careless(SumRanker):
+    """Saves nothing."""
+
+    def save(self, folder):
+        """As if it were done."""

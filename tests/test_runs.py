@@ -117,11 +117,23 @@ def test_ties_are_ranked_by_index():
     np.testing.assert_array_equal(submission.rank([1.0, 0.5, 1.0, 0.5], "g"), [1, 3, 0, 2])
 
 
+def test_scores_that_are_no_numbers_are_refused(data, tmp_path):
+    fit(data, tmp_path / "run", model="tests.fake_ranker:Wordy", collections=["tile:xla"])
+    with pytest.raises(InputError, match="scores are not numbers"):
+        predict(tmp_path / "run", data, "valid", tmp_path / "entries/a", report=quiet)
+
+
+def test_a_ranker_that_cannot_be_read_again_is_known_before_the_next_one_is_trained(data, tmp_path):
+    with pytest.raises(FileNotFoundError, match="tile-xla"):
+        fit(data, tmp_path / "run", model="tests.fake_ranker:Careless")
+    assert not list((tmp_path / "run").rglob("fitted.json"))
+
+
 def test_scores_that_are_not_finite_are_refused(data, tmp_path):
     fit(data, tmp_path / "run", model="tests.fake_ranker:NotFinite", collections=["tile:xla"])
     with pytest.raises(InputError, match="1 scores that are not finite"):
         predict(tmp_path / "run", data, "valid", tmp_path / "entries/a", report=quiet)
-    assert not list((tmp_path / "entries").iterdir())
+    assert not (tmp_path / "entries").exists()
 
 
 @pytest.fixture
