@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from evaluation import engine as engines
+from evaluation import pool
 from evaluation.engine import open_engine
 from evaluation.errors import InputError
 from tests import engine_tasks
@@ -94,7 +95,7 @@ def test_stopping_a_process_that_ends_at_that_moment():
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     seen_alive = SimpleNamespace(is_alive=lambda: True, pid=ended.pid)
-    engines._stop(SimpleNamespace(_processes={ended.pid: seen_alive}), {}, threading.Event())
+    pool._stop(SimpleNamespace(_processes={ended.pid: seen_alive}), {}, threading.Event())
 
 
 def test_a_task_that_kills_every_dask_worker_is_given_up():
