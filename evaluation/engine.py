@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from evaluation.errors import InputError
 
 AGAIN = 10.0  # seconds after which a worker that goes on is interrupted again: compilers swallow exceptions
+MOST_PORT = 65535
 ATTEMPTS = 4  # pools of processes used up before a task is taken to be what ends them
 
 
@@ -25,10 +26,18 @@ def add_cluster(parser):
 
 def cluster(text):
     """Check the text of ``--cluster``; `argparse.ArgumentTypeError` where it is neither a number nor an address."""
-    if not re.fullmatch(r"[1-9]\d{0,3}|(tcp|tls|ucx|wss?)://.+:\d+", text):
+    found = re.fullmatch(r"[1-9]\d{0,3}|(tcp|tls|ucx|wss?)://.+:(\d+)", text)
+    if not found or int(found[2] or 0) > MOST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number of local workers above 0 nor the address of a "
                                          "Dask scheduler such as tcp://10.0.0.1:8786")
     return text
+
+
+def jobs(text):
+    """Check the text of ``--jobs``; `argparse.ArgumentTypeError` where it is no number of processes."""
+    if not re.fullmatch(r"[1-9]\d{0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999")
+    return int(text)
 
 
 @contextmanager

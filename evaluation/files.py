@@ -2,9 +2,17 @@
 
 import hashlib
 import os
+import struct
 import tempfile
+import tokenize
+import zipfile
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
+
+# What readers of zip files and of the NumPy arrays in them trip over where a byte is wrong.
+DAMAGE = (OSError, EOFError, ValueError, LookupError, RuntimeError, OverflowError, struct.error, zipfile.BadZipFile,
+          zlib.error, tokenize.TokenError)
 
 
 @contextmanager

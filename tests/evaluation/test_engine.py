@@ -104,10 +104,17 @@ def test_a_task_that_kills_every_dask_worker_is_given_up():
         list(engine.map(engine_tasks.die, range(1)))
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", "10.0.0.1:8786", "tcp://10.0.0.1", "http://10.0.0.1:8786"])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "10.0.0.1:8786", "tcp://10.0.0.1", "http://10.0.0.1:8786",
+                                  "tcp://10.0.0.1:65536"])
 def test_what_is_no_cluster_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="tcp://"):
         engines.cluster(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1000", ""])
+def test_what_is_no_number_of_processes_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="whole number from 1 to 999"):
+        engines.jobs(text)
 
 
 @pytest.mark.parametrize("listening", [False, True])
