@@ -186,6 +186,9 @@ def keeping_from_workers(*signals):
     if not hasattr(signal, "pthread_sigmask"):
         yield  # Windows
         return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which would unblock them in the middle
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield

@@ -6,6 +6,7 @@ interrupts the tasks that run. Where the owner ends without a word, so do they.
 
 import os
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -99,7 +100,14 @@ def _prepare(stop):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # the owner's interrupts shall be heard
+    sys.unraisablehook = _quiet
     threading.Thread(target=_end_with_owner, daemon=True).start()
+
+
+def _quiet(unraisable):
+    """Say nothing of an interrupt that a compiler's callback swallows; other such exceptions as ever."""
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
 
 
 def _end_with_owner():

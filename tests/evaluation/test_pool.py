@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
 from evaluation import engine as engines
+from evaluation import pool
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="POSIX signals")
@@ -86,6 +88,29 @@ def test_sigterm_keeps_what_tasks_still_return(owner, send):
     out, err = process.communicate(timeout=120)
     assert sorted(out.splitlines()) == ["(0, 'the best so far')", "(1, 'the best so far')", "interrupted"]
     assert err == ""
+
+
+BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+
+
+def test_what_starts_in_the_block_inherits_that_the_signal_is_blocked():
+    code = (f"import subprocess, sys\nfrom multiprocessing import get_context\nfrom evaluation import engine\n"
+            f"import signal\nwith engine.keeping_from_workers(signal.SIGINT):\n    get_context('spawn').Event()\n"
+            f"    subprocess.run([sys.executable, '-c', {BLOCKED!r}])\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert done.stdout == "True\n"
+    after = subprocess.run([sys.executable, "-c", code.replace("    subprocess", "subprocess")], capture_output=True,
+                           text=True, check=True, cwd=REPOSITORY)
+    assert after.stdout == "False\n"
+
+
+def test_only_interrupts_are_swallowed_quietly(monkeypatch):
+    shown = []
+    monkeypatch.setattr(sys, "__unraisablehook__", shown.append)
+    interrupt, fault = (SimpleNamespace(exc_type=kind) for kind in (KeyboardInterrupt, ZeroDivisionError))
+    pool._quiet(interrupt)
+    pool._quiet(fault)
+    assert shown == [fault]
 
 
 def fails_of_it(number):
