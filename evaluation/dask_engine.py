@@ -6,15 +6,24 @@ import itertools
 import logging
 import os
 import platform
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from evaluation.engine import AGAIN, held_back, ignore_interrupts, noting_interrupts
+from evaluation.engine import (
+    AGAIN,
+    attempt,
+    held_back,
+    holding_interrupts,
+    ignore_interrupts,
+    keeping_from_workers,
+    noting_interrupts,
+)
 from evaluation.errors import InputError
 from evaluation.files import code_digest
 
@@ -54,9 +63,13 @@ def _local(workers):
     """A client of workers of one thread each, which end with the ``with`` block."""
     before = dict(os.environ)
     settings = {"distributed.nanny.pre-spawn-environ": ONE_THREAD}  # libraries read them when they are imported
-    with dask.config.set(settings), distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=":0",
-            silence_logs=logging.CRITICAL) as made, distributed.Client(made) as client:
+    with dask.config.set(settings), ExitStack() as stack:
+        # Workers that are broken off while they start leave a cluster that can be neither used nor closed.
+        with noting_interrupts(), holding_interrupts(), keeping_from_workers(signal.SIGINT):
+            made = stack.enter_context(distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=":0",
+                silence_logs=logging.CRITICAL))
+        client = stack.enter_context(distributed.Client(made))
         for name in ONE_THREAD:  # Dask leaves them set in this process too
             if name not in before:
                 os.environ.pop(name, None)
@@ -70,8 +83,9 @@ def _reached(address):
             thread.submit(asyncio.run, _greet(address)).result()
         client = distributed.Client(address, timeout=PATIENCE)
     except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(f"{address}: no Dask scheduler answers there within {PATIENCE:g} s ({error}); start one: dask "
-                         "scheduler --port 8786, and give --cluster the tcp:// address that it prints") from error
+        reason = str(error) or type(error.__cause__ or error).__name__
+        raise InputError(f"{address}: no Dask scheduler answers there within {PATIENCE:g} s ({reason}); start one: "
+                         "dask scheduler --port 8786, and give --cluster the tcp:// address that it prints") from error
     with client:
         yield client
 
@@ -203,9 +217,9 @@ def _run(token, needed, function, task):
     thread = threading.get_ident()
     _RUNNING[thread] = token
     try:
-        return True, function(task)
+        return attempt(function, task)
     except KeyboardInterrupt:
-        return False, None  # before there was anything to return
+        return False, None  # it came when all was done
     finally:
         with _LOCK:
             del _RUNNING[thread]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files, home
 from evaluation.errors import InputError
-from evaluation.files import atomic, sha256
+from evaluation.files import DAMAGE, atomic, sha256
 
 FILE = "dataset.json"
 
@@ -74,7 +74,7 @@ def checksum(file):
     try:
         with zipfile.ZipFile(file) as archive:
             return ",".join(sorted(f"{m.filename}:{m.CRC:08x}" for m in archive.infolist()))
-    except (zipfile.BadZipFile, OSError) as error:
+    except DAMAGE as error:
         raise InputError(f"{file}: cannot be read as an npz file ({error}); fetch or make it again") from error
 
 

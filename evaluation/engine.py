@@ -6,16 +6,15 @@ have not begun are left out, then `KeyboardInterrupt` is raised.
 """
 
 import argparse
-import os
 import re
 import signal
 import threading
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from evaluation.errors import InputError
 
 AGAIN = 10.0  # seconds after which a worker that goes on is interrupted again: compilers swallow exceptions
+MOST_PORT = 65535
 ATTEMPTS = 4  # pools of processes used up before a task is taken to be what ends them
 
 
@@ -27,10 +26,18 @@ def add_cluster(parser):
 
 def cluster(text):
     """Check the text of ``--cluster``; `argparse.ArgumentTypeError` where it is neither a number nor an address."""
-    if not re.fullmatch(r"[1-9]\d{0,3}|(tcp|tls|ucx|wss?)://.+:\d+", text):
+    found = re.fullmatch(r"[1-9]\d{0,3}|(tcp|tls|ucx|wss?)://.+:(\d+)", text)
+    if not found or int(found[2] or 0) > MOST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number of local workers above 0 nor the address of a "
                                          "Dask scheduler such as tcp://10.0.0.1:8786")
     return text
+
+
+def jobs(text):
+    """Check the text of ``--jobs``; `argparse.ArgumentTypeError` where it is no number of processes."""
+    if not re.fullmatch(r"[1-9]\d{0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999")
+    return int(text)
 
 
 @contextmanager
@@ -79,17 +86,29 @@ class Here:
         """Yield ``(index, function(task))``; see the module."""
         with noting_interrupts() as noted:
             for index, task in enumerate(tasks):
-                result = function(task)
+                try:
+                    result = function(task)
+                except Exception as error:
+                    if noted:
+                        raise KeyboardInterrupt from error  # see `was_interrupted`
+                    raise
                 yield index, result
                 if noted:  # a task may take the interrupt for itself and return its best
                     raise KeyboardInterrupt
 
 
 class Processes:
-    """Tasks in processes of this machine, started by spawn."""
+    """Tasks in processes of this machine, started by spawn.
 
-    def __init__(self, jobs):
-        self.jobs = jobs
+    Parameters
+    ----------
+    jobs : int
+    apart : bool
+        Also a task that is alone gets a process of its own.
+    """
+
+    def __init__(self, jobs, apart=False):
+        self.jobs, self.apart = jobs, apart
 
     def map(self, function, tasks):
         """Yield ``(index, result)``; see the module. A process that is killed costs its pool's unfinished work.
@@ -99,15 +118,15 @@ class Processes:
         InputError
             Where processes are killed again and again.
         """
-        from concurrent.futures.process import BrokenProcessPool
+        from evaluation.pool import BrokenProcessPool, pooled
 
         left = dict(enumerate(tasks))
-        if len(left) < 2:
+        if len(left) < 2 and not self.apart:
             yield from Here().map(function, list(left.values()))
             return
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                for index, result in _pooled(function, dict(left), self.jobs):
+                for index, result in pooled(function, dict(left), self.jobs):
                     del left[index]
                     yield index, result
                 return
@@ -115,36 +134,6 @@ class Processes:
                 if attempt == ATTEMPTS:
                     raise InputError(f"a worker process was ended from outside, {ATTEMPTS} times (out of memory?); "
                                      "use fewer of them") from error
-
-
-def _pooled(function, tasks, jobs):
-    """Run numbered tasks in one pool."""
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-    from multiprocessing import get_context
-
-    context, interrupted = get_context("spawn"), False
-    stop = context.Event()
-    with (noting_interrupts(),  # also where the process was started with the signal ignored, as nohup does
-          ProcessPoolExecutor(min(jobs, len(tasks)), context, _prepare, (stop,)) as pool):
-        waiting = {pool.submit(_run, function, task): index for index, task in tasks.items()}
-        try:
-            while waiting:
-                try:
-                    finished, _ = wait(waiting, AGAIN if interrupted else None, FIRST_COMPLETED)
-                except KeyboardInterrupt:
-                    interrupted, finished = True, ()
-                if interrupted and not finished:
-                    _stop(pool, waiting, stop)
-                for future in finished:
-                    index = waiting.pop(future)
-                    ran, result = (False, None) if future.cancelled() else future.result()
-                    if ran:
-                        yield index, result
-        finally:
-            if waiting:  # an error, or nobody wants the rest
-                _stop(pool, waiting, stop)
-    if interrupted:
-        raise KeyboardInterrupt
 
 
 @contextmanager
@@ -165,9 +154,11 @@ def noting_interrupts():
         yield noted
     finally:
         signal.signal(signal.SIGINT, previous)
+        _REACHED.discard(threading.get_ident())
 
 
 _HOLDING, _LATE = set(), set()  # threads that no interrupt shall reach now, and those that one has come for
+_REACHED = set()  # threads whose task one has reached
 
 
 @contextmanager
@@ -185,23 +176,41 @@ def holding_interrupts():
         late = thread in _LATE
         _LATE.discard(thread)
     if late:
+        _REACHED.add(thread)
         raise KeyboardInterrupt
+
+
+@contextmanager
+def keeping_from_workers(*signals):
+    """Keep signals from processes that are started in the block: they inherit what is blocked."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield  # Windows
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which would unblock them in the middle
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def held_back(thread):
     """Whether a thread holds interrupts back now; then it gets this one when it has done so."""
     if thread not in _HOLDING:
+        _REACHED.add(thread)
         return False
     _LATE.add(thread)
     return True
 
 
-_STOP = []  # in a worker: the event that says that no further task shall begin
+def was_interrupted():
+    """Whether Ctrl-C has reached the task of this thread.
 
-
-def _prepare(stop):
-    _STOP.append(stop)
-    ignore_interrupts()
+    Then any exception may stand for the interrupt: a compiler that swallows it fails later with one of its own.
+    """
+    return threading.get_ident() in _REACHED
 
 
 def ignore_interrupts():
@@ -209,40 +218,15 @@ def ignore_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _interrupter():
-    """A handler that ends the task, deaf for a while: the terminal and the parent may both send the signal."""
-    last = -AGAIN
-
-    def handle(number, frame):
-        nonlocal last
-        if time.monotonic() - last < AGAIN / 2:
-            return
-        last = time.monotonic()
-        if not held_back(threading.get_ident()):
-            raise KeyboardInterrupt
-
-    return handle
-
-
-def _run(function, task):
-    """In a worker: whether the task ran to its end, and its result."""
-    if _STOP[0].is_set():
-        return False, None
-    signal.signal(signal.SIGINT, _interrupter())
+def attempt(function, task):
+    """In a worker: whether a task ran to its end, and its result; one that was interrupted may have none."""
+    thread = threading.get_ident()
+    _REACHED.discard(thread)
     try:
         return True, function(task)
-    except KeyboardInterrupt:
-        return False, None  # before there was anything to return
+    except (KeyboardInterrupt, Exception) as error:
+        if isinstance(error, KeyboardInterrupt) or was_interrupted():
+            return False, None
+        raise
     finally:
-        ignore_interrupts()
-
-
-def _stop(pool, waiting, stop):
-    """Cancel what has not begun and interrupt what runs, in case the signal reached this process alone."""
-    stop.set()  # a pool hands out a task or two in advance, which cannot be cancelled
-    for future in waiting:
-        future.cancel()
-    for process in list((pool._processes or {}).values()):
-        if process.is_alive():
-            with suppress(ProcessLookupError):  # ended since
-                os.kill(process.pid, signal.SIGINT)
+        _REACHED.discard(thread)

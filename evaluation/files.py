@@ -2,9 +2,17 @@
 
 import hashlib
 import os
+import struct
 import tempfile
+import tokenize
+import zipfile
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
+
+# What readers of zip files and of the NumPy arrays in them trip over where a byte is wrong.
+DAMAGE = (OSError, EOFError, ValueError, LookupError, RuntimeError, OverflowError, struct.error, zipfile.BadZipFile,
+          zlib.error, tokenize.TokenError)
 
 
 @contextmanager
@@ -22,8 +30,24 @@ def atomic(path, mode="w"):
     ------
     file object
         Open for writing. If the block raises, `path` is left as it was.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be written; names `path`, also where the system names no file (a full disk).
     """
     path = Path(path)
+    try:
+        with _atomic(path, mode) as file:
+            yield file
+    except OSError as error:
+        if error.filename is None or str(error.filename).startswith(str(path.parent / f".{path.name}.")):
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+@contextmanager
+def _atomic(path, mode):
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}

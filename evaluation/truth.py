@@ -7,7 +7,6 @@ import hashlib
 import io
 import re
 import zipfile
-import zlib
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,14 +15,13 @@ import numpy as np
 
 from evaluation.collections import COLLECTIONS, SPLITS, collection_of, find_root, graph_files, graph_id, parse_id
 from evaluation.errors import InputError
-from evaluation.files import sha256
+from evaluation.files import DAMAGE, sha256
 
 RUNTIME, NORMALIZER = "config_runtime", "config_runtime_normalizers"
 ANSWER_COLUMNS = ("id", "config", "runtime", "normalizer")
 # What nearly all of them look like; NumPy's own parser of headers takes a third of the time of reading a small file.
 _PLAIN = re.compile(rb"\x93NUMPY\x01\x00..\{'descr': '<i8', 'fortran_order': False, 'shape': \((\d+),\), \} *\n",
                     re.DOTALL)
-_UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def read_runtimes(path):
         with zipfile.ZipFile(path) as archive:
             runtime = _array(archive, RUNTIME)
             found = Runtimes(runtime, _normalizers(archive, path, len(runtime)))
-    except (*_UNREADABLE, TypeError) as error:
+    except (*DAMAGE, TypeError) as error:
         raise _unreadable(path, error) from error
     if len(found.runtime) != len(found.normalizer) or not len(found.runtime):
         raise InputError(f"{path}: {len(found.runtime)} runtimes, {len(found.normalizer)} normalizers; "
@@ -152,7 +150,7 @@ class NpzTruth:
                 with zipfile.ZipFile(file) as archive:
                     sums = [m.CRC for m in sorted(archive.infolist(), key=lambda m: m.filename)
                             if m.filename.removesuffix(".npy") in (RUNTIME, NORMALIZER)]
-            except _UNREADABLE as error:
+            except DAMAGE as error:
                 raise _unreadable(file, error) from error
             digest.update(f"{graph}\0{sums}\n".encode())
         return digest.hexdigest()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evaluation.collections import collection_of, find_root, graph_files, graph_id, graph_name
+from evaluation.collections import COLLECTIONS, collection_of, find_root, graph_files, graph_id, graph_name
 from evaluation.errors import InputError
 from kit.distinct import Distinct, distinct_configs
 from kit.npz import is_fortran, read_layout_digits, read_member, stream_layout_digits
@@ -267,9 +267,12 @@ def _assemble(members, collection, packed):
         "node_feat": members.finite("node_feat", (n, NODE_FEATURES)),
         "edge_index": members.integers("edge_index", (None, 2), 0, n - 1),
     }
-    if "node_config_feat" in members.names:
-        return _frozen(_layout(members, common, n, packed))
-    return _frozen(_tile(members, common, n))
+    kind = "layout" if "node_config_feat" in members.names else "tile"
+    wanted = COLLECTIONS[collection].kind if collection else kind
+    if kind != wanted:
+        members.fail("node_config_feat", f"{'missing' if kind == 'tile' else 'there'}, so that it is no {wanted} graph",
+                     f"it stands among the files of {collection}: move it to the collection that it belongs to")
+    return _frozen(_layout(members, common, n, packed) if kind == "layout" else _tile(members, common, n))
 
 
 def _tile(members, common, n):

@@ -10,6 +10,7 @@ from numpy.lib import format as npy
 from evaluation import dataset
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
+from evaluation.files import DAMAGE
 from kit.graphs import TileGraph, distinct_configs, read_graph
 from kit.hlo.schema import OPCODES
 from kit.kaggle.manifest import missing, read_state
@@ -152,7 +153,7 @@ def _header(path, member):
         with zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
             npy.read_magic(file)
             return npy.read_array_header_1_0(file)[0]
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: {member} cannot be read ({error}); fetch or make the file again") from error
 
 

@@ -1,5 +1,6 @@
 """The members of npz files: guarded reading, streaming of layout digits, reproducible writing."""
 
+import tokenize
 import zipfile
 import zlib
 from itertools import pairwise
@@ -22,7 +23,7 @@ def _header(file, member, fail):
         version = npy.read_magic(file)
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
         shape, fortran, dtype = read(file)
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, tokenize.TokenError) as error:
         fail(member, f"not a NumPy array ({error})")
     if dtype.hasobject:
         fail(member, "an array of Python objects, which would have to be unpickled", "store plain numbers")

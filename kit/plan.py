@@ -13,6 +13,7 @@ from scipy.optimize import nnls
 
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files
 from evaluation.errors import InputError
+from evaluation.files import DAMAGE
 from evaluation.report import table
 from kit import probe
 
@@ -87,7 +88,7 @@ def size_of(file, collection, split):
     try:
         with zipfile.ZipFile(file) as archive:
             held = {info.filename.removesuffix(".npy"): info.file_size for info in archive.infolist()}
-    except (OSError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise InputError(f"{file}: cannot be read ({error}); fetch or make the file again") from error
     entries = {name: max(0, held.get(name, 0) - 128) // 8 for name in ("config_runtime", "node_config_ids")}
     return Size(file, collection, split, entries["config_runtime"], max(0, held.get("node_opcode", 128) - 128),
@@ -170,7 +171,8 @@ def plan(data, *, clock=time.perf_counter, models=("gbdt", "gru", "sage")):
     Returns
     -------
     list of Cost
-        Packing, features, then training and prediction of the baselines.
+        Packing, features, then training and prediction of the baselines; these are left out where runtimes are withheld
+        or do not differ.
 
     Raises
     ------
@@ -250,8 +252,10 @@ def _baseline(model, chosen, kinds, store, clock):
             training += _training(model, learnt, kind)
             ranking.append(_ranking(model, learnt, [s for s in kind if s.split == "test"]))
             memory.append(_memory(model, learnt, kind))
+    if not training:
+        return []
     return [Cost(f"{model}: {what}", sum(p[0] for p in parts), math.hypot(*(p[1] for p in parts)),
-                 max(memory, default=0), disk, rough=True)
+                 max(memory), disk, rough=True)
             for what, parts, disk in (("training", training, 10**7), ("ranking the test split", ranking, 0))]
 
 
@@ -328,10 +332,15 @@ def report(costs, cores=None):
     hours = 3600 * cores
     rows = [[c.step, f"{c.seconds / hours:.2f} h", f"± {c.error / hours:.2f} h" + ", rough" * c.rough,
              f"{c.memory / 1e9:.1f} GB", f"{c.disk / 1e9:.2f} GB"] for c in costs]
-    return "\n".join([table(["step", f"time on {cores} cores", "error", "memory of a process", "disk"], rows), "",
-                      f"Measured on at most {100 * SHARE:.0f} % of the data. Errors are standard errors. Rough is "
-                      f"guessed from fits of a few steps, by the defaults: all of {ROUNDS} rounds or {STEPS} steps a "
-                      "collection, without early stopping; take it for no better than a factor of two."])
+    lines = [table(["step", f"time on {cores} cores", "error", "memory of a process", "disk"], rows), "",
+             f"Measured on at most {100 * SHARE:.0f} % of the data, or on {FEWEST} files of a kind where that is more. "
+             "Errors are standard errors."]
+    if any(c.rough for c in costs):
+        lines.append(f"Rough is guessed from fits of a few steps, by the defaults: all of {ROUNDS} rounds or {STEPS} "
+                     "steps a collection, without early stopping; take it for no better than a factor of two.")
+    else:
+        lines.append("No training: in the files that were measured, runtimes are withheld or do not differ.")
+    return "\n".join(lines)
 
 
 def as_json(costs):

@@ -8,10 +8,10 @@ import re
 import resource
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
+
+from evaluation.engine import Processes
 
 STEPS = {"gbdt": 20, "gru": 2, "sage": 2}  # rounds or steps to measure after the first one
 RANKED, RANKED_SITES = 3, 300_000  # graphs to rank, and what at most one may have
@@ -38,13 +38,15 @@ class Taken:
 
 def apart(function, *arguments):
     """What a module's function returns in a fresh process; what it prints goes to standard error."""
-    with ProcessPoolExecutor(1, get_context("spawn"), _hush) as pool:
-        return pool.submit(function, *arguments).result()
+    [(_, result)] = Processes(1, apart=True).map(_hushed, [(function, arguments)])
+    return result
 
 
-def _hush():
+def _hushed(task):
     """LightGBM speaks of its files on standard output, which belongs to the plan."""
     os.dup2(sys.stderr.fileno(), 1)
+    function, arguments = task
+    return function(*arguments)
 
 
 def peak():

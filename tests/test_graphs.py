@@ -138,6 +138,28 @@ def test_refuses_what_is_no_zip(tmp_path):
         read_graph(path)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_refuses_a_header_that_does_not_end(tmp_path, packed):
+    path = save(tmp_path / "a.npz", layout_arrays())
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["node_opcode.npy"] = members["node_opcode.npy"].replace(b"(6,)", b"(6, ").replace(b"}", b" ")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(InputError, match="node_opcode: not a NumPy array"):
+        read_graph(path, packed=packed)
+
+
+@pytest.mark.parametrize(("arrays", "collection", "message"), [
+    (tile_arrays(), "layout:xla:default", "missing, so that it is no layout graph"),
+    (layout_arrays(), "tile:xla", "there, so that it is no tile graph")])
+def test_refuses_a_file_of_the_other_kind(tmp_path, arrays, collection, message):
+    path = save(tmp_path / FOLDERS[collection] / "train" / "a.npz", arrays)
+    with pytest.raises(InputError, match=message):
+        read_graph(path)
+
+
 @pytest.mark.parametrize("keep", [0.3, 0.9, 0.999])
 def test_refuses_a_truncated_zip(tmp_path, keep):
     path = save(tmp_path / "a.npz", layout_arrays())

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evaluation import dataset
+from evaluation.errors import InputError
 from kit import plan as planning
 from kit import probe
 from kit.plan import Size, extrapolate, few, memory_of, plan, size_of
@@ -96,6 +98,27 @@ def test_a_plan_has_all_steps(data):
                                        "sage: training", "sage: ranking the test split"]
     assert all(c.seconds > 0 and c.error >= 0 and c.memory > 50e6 for c in costs)
     assert not (Path(data) / ".store").exists()
+
+
+def test_without_runtimes_there_is_nothing_to_train(tmp_path):
+    for number in range(2):
+        arrays = layout_arrays(seed=number)
+        arrays["config_runtime"][:] = 0
+        save(tmp_path / "data/npz/layout/xla/default/test" / f"{number:032x}.npz", arrays)
+    costs = plan(tmp_path / "data", models=("gbdt",))
+    assert [c.step for c in costs] == ["packing", "features"]
+    assert "No training: " in planning.report(costs)
+
+
+def test_a_directory_that_cannot_be_read_is_a_clear_error(tmp_path):
+    file = save(tmp_path / "a.npz", layout_arrays())
+    content = bytearray(file.read_bytes())
+    content[content.index(b"PK\1\2") + 6] = 255  # the version that unpacking needs
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read"):
+        size_of(file, "layout:xla:default", "train")
+    with pytest.raises(InputError, match="cannot be read"):
+        dataset.checksum(file)
 
 
 def test_an_object_comes_out_and_nothing_else(data, run_module):

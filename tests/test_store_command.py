@@ -1,7 +1,10 @@
 """The verbs `store` and `plan` from the command line."""
 
+from argparse import ArgumentTypeError
+
 import pytest
 
+from kit.commands.common import memory
 from tests.builders import save_data_set
 
 
@@ -37,6 +40,18 @@ def test_a_damaged_file_is_named(run_module, tmp_path):
     file.write_bytes(file.read_bytes()[:200])
     done = run_module("kit", "store", "--data", data, "--workers", 1, check=1)
     assert file.name in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_data_set_without_files_is_a_clear_error(run_module, tmp_path):
+    (tmp_path / "npz" / "tile" / "xla" / "train").mkdir(parents=True)
+    done = run_module("kit", "store", "--data", tmp_path, "--workers", 1, check=1)
+    assert "no files" in done.stderr and not (tmp_path / ".store").exists()
+
+
+@pytest.mark.parametrize("amount", ["banana", "-1GB", "10MB"])
+def test_memory_that_is_none_or_too_little_is_refused(amount):
+    with pytest.raises(ArgumentTypeError, match="500MB|8GB"):
+        memory(amount)
 
 
 def test_what_is_no_cluster_is_wrong_usage(run_module, data):

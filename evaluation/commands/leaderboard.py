@@ -1,6 +1,6 @@
 """Score all entries that are new or changed, and write the boards."""
 
-from evaluation.engine import add_cluster, open_engine
+from evaluation.engine import add_cluster, jobs, open_engine
 
 
 def arguments(parser):
@@ -11,8 +11,7 @@ def arguments(parser):
     parser.add_argument("--submissions", default="submissions", metavar="DIR", help="folder of entries (submissions)")
     parser.add_argument("--html", action="store_true", help="also write leaderboard.html")
     parser.add_argument("--reveal", action="store_true", help="show the private half of the graphs too")
-    parser.add_argument("--jobs", type=int, choices=range(1, 1025), default=1, metavar="N",
-                        help="processes that score entries (1)")
+    parser.add_argument("--jobs", type=jobs, default=1, metavar="N", help="processes that score entries (1)")
     add_cluster(parser)
     parser.add_argument("--verify", action="store_true", help="score everything again and name all that does not fit")
 

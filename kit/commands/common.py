@@ -36,10 +36,16 @@ positive_number = _number(float, lambda x: 0 < x < float("inf"), "a number above
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 
+LEAST = 500_000_000  # bytes; nothing could be done within less
+
+
 def memory(text):
-    """Bytes of an amount such as ``8GB``, ``512MiB`` or ``2000000000``."""
+    """Bytes, at least `LEAST`, of an amount such as ``8GB``, ``512MiB`` or ``2000000000``."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?", text.strip().upper())
     size = int(float(match[1]) * _UNITS[match[2]]) if match and match[2] in _UNITS else 0
     if size <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no amount of memory; write for example 8GB or 512MiB")
+    if size < LEAST:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than one process takes with its libraries; allow at least "
+                                         "500MB")
     return size

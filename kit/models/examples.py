@@ -18,7 +18,7 @@ import torch
 from evaluation.collections import graph_id
 from evaluation.engine import open_engine
 from evaluation.errors import InputError
-from evaluation.files import code_digest
+from evaluation.files import DAMAGE, code_digest
 from kit import npz
 from kit.distinct import merged_runtimes
 from kit.models.encoding import Encoding, LayoutConfigs, PackedConfigs, TileConfigs, encode_distinct
@@ -170,7 +170,7 @@ def read_encoding(target, packed):
         with zipfile.ZipFile(target) as archive:
             arrays = {name.removesuffix(".npy"): npz.read_member(archive, name.removesuffix(".npy"), npz.damaged)
                       for name in archive.namelist()}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise InputError(f"{target}: cannot be read ({error}); delete it, it is made again") from error
     configs = {n.removeprefix("config_"): _tensor(arrays.pop(n)) for n in list(arrays) if n.startswith("config_")}
     if packed is None:

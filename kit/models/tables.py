@@ -129,7 +129,9 @@ def rows_within(memory, graphs, columns, rows):
         return rows
     allowed = int((memory - RESERVED) / (columns + BYTES_OF_A_ROW) / len(graphs))
     if allowed < 2:
-        raise InputError(f"{memory / 1e9:.1f} GB are too little for {len(graphs)} graphs; allow more memory")
+        needed = RESERVED + 2 * (columns + BYTES_OF_A_ROW) * len(graphs)
+        raise InputError(f"{memory / 1e9:.1f} GB are too little for {len(graphs)} graphs; allow --max-memory "
+                         f"{-(-needed // 10**8) / 10:.1f}GB or more")
     return min(rows, allowed)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evaluation.engine import holding_interrupts
+from evaluation.engine import holding_interrupts, was_interrupted
 from evaluation.errors import InputError
 from kit.partition import bounds, mip
 from kit.partition.orders import standard_orders
@@ -306,8 +306,8 @@ def solve(instance, k, *, seconds=None, evaluations=None, seed=0, threads=1, sta
             _annealing(run, seed, threading.Event(), evaluations - evaluations // 2)
         if not run.closed():
             run.offer(polish(run.problem, run.k, run.stages)[1], "polish")
-    except KeyboardInterrupt:
-        if run is None:
+    except (KeyboardInterrupt, Exception) as error:
+        if run is None or not (isinstance(error, KeyboardInterrupt) or was_interrupted()):
             raise
     return run.solution()
 

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from evaluation import engine as engines
+from evaluation import pool
 from evaluation.engine import open_engine
 from evaluation.errors import InputError
 from tests import engine_tasks
@@ -94,7 +95,7 @@ def test_stopping_a_process_that_ends_at_that_moment():
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     seen_alive = SimpleNamespace(is_alive=lambda: True, pid=ended.pid)
-    engines._stop(SimpleNamespace(_processes={ended.pid: seen_alive}), {}, threading.Event())
+    pool._stop(SimpleNamespace(_processes={ended.pid: seen_alive}), {}, threading.Event())
 
 
 def test_a_task_that_kills_every_dask_worker_is_given_up():
@@ -103,10 +104,17 @@ def test_a_task_that_kills_every_dask_worker_is_given_up():
         list(engine.map(engine_tasks.die, range(1)))
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", "10.0.0.1:8786", "tcp://10.0.0.1", "http://10.0.0.1:8786"])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "10.0.0.1:8786", "tcp://10.0.0.1", "http://10.0.0.1:8786",
+                                  "tcp://10.0.0.1:65536"])
 def test_what_is_no_cluster_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="tcp://"):
         engines.cluster(text)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1000", ""])
+def test_what_is_no_number_of_processes_is_refused(text):
+    with pytest.raises(argparse.ArgumentTypeError, match="whole number from 1 to 999"):
+        engines.jobs(text)
 
 
 @pytest.mark.parametrize("listening", [False, True])

@@ -190,6 +190,22 @@ def test_baselines_by_hand():
     assert BASELINES["greedy"](graph, 2).tolist() == [0, 0, 0, 1]
 
 
+def breaks_off(*arguments):
+    raise RuntimeError("no compiled object yet")
+
+
+def test_a_compiler_that_an_interrupt_breaks_off_leaves_the_best_so_far(monkeypatch):
+    monkeypatch.setattr(solving, "_cheap_bounds", breaks_off)
+    monkeypatch.setattr(solving, "was_interrupted", lambda: True)
+    assert solve(layered(20), 3, evaluations=100).lower_bound > 0
+
+
+def test_a_compiler_that_fails_by_itself_is_a_fault(monkeypatch):
+    monkeypatch.setattr(solving, "_cheap_bounds", breaks_off)
+    with pytest.raises(RuntimeError, match="no compiled object"):
+        solve(layered(20), 3, evaluations=100)
+
+
 def test_ctrl_c_while_kernels_load_returns_the_simplest_answer(monkeypatch):
     real = solving.from_instance
 

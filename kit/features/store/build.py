@@ -45,6 +45,8 @@ def build(data, *, workers=1, memory=None, cluster=None, features=("physical",),
         Where a file of the data set is damaged, or nothing can be written where the store should lie.
     """
     root = find_root(data)
+    if not dataset.data_files(root)[1]:
+        raise InputError(f"{data}: no files; download the data set, or make the embedded one")
     workers = max(1, min(workers, (memory or workers * MEMORY_OF_A_WORKER) // MEMORY_OF_A_WORKER))
     folder = _place(root)
     with locked(folder / ".lock"), open_engine(cluster, workers) as engine:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import zipfile
-import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ import numpy as np
 from evaluation import dataset
 from evaluation.collections import graph_id, graph_name
 from evaluation.errors import InputError
+from evaluation.files import DAMAGE
 from kit import npz
 from kit.distinct import distinct_configs, distinct_from, merged_runtimes
 from kit.features.packed import Packed
@@ -70,7 +70,7 @@ def stored_mark(target):
         with zipfile.ZipFile(target) as archive:
             about = json.loads(archive.comment)
         return (about["mark"], about["entry"]) if about["format"] == FORMAT else (None, None)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except (*DAMAGE, TypeError):
         return None, None
 
 
@@ -145,7 +145,7 @@ def _opened(target, store):
     try:
         with zipfile.ZipFile(target) as archive:
             yield archive
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except DAMAGE as error:
         raise InputError(f"{target}: cannot be read ({error}); delete it and {MANIFEST} and run python -m kit store "
                          f"--data {store.root}, which makes it again") from error
 
