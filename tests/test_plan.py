@@ -87,19 +87,6 @@ def test_what_is_measured_apart_leaves_standard_output_alone(capfd):
     assert said.out == "" and "Saving data" in said.err
 
 
-@pytest.fixture
-def data(tmp_path):
-    return save_data_set(tmp_path / "data", train=4)
-
-
-def test_a_plan_has_all_steps(data):
-    costs = plan(data, models=("gbdt", "sage"))
-    assert [c.step for c in costs] == ["packing", "features", "gbdt: training", "gbdt: ranking the test split",
-                                       "sage: training", "sage: ranking the test split"]
-    assert all(c.seconds > 0 and c.error >= 0 and c.memory > 50e6 for c in costs)
-    assert not (Path(data) / ".store").exists()
-
-
 def test_without_runtimes_there_is_nothing_to_train(tmp_path):
     for number in range(2):
         arrays = layout_arrays(seed=number)
@@ -121,6 +108,10 @@ def test_a_directory_that_cannot_be_read_is_a_clear_error(tmp_path):
         dataset.checksum(file)
 
 
-def test_an_object_comes_out_and_nothing_else(data, run_module):
-    done = run_module("kit", "plan", "--data", data, "--json", check=0)
-    assert {step["step"] for step in json.loads(done.stdout)["steps"]} > {"packing", "gru: training"}
+def test_an_object_with_all_steps_comes_out_and_nothing_else(tmp_path, run_module):
+    data = save_data_set(tmp_path / "data", train=4)
+    found = json.loads(run_module("kit", "plan", "--data", data, "--json", check=0).stdout)["steps"]
+    assert [step["step"] for step in found] == ["packing", "features", *(
+        f"{model}: {what}" for model in ("gbdt", "gru", "sage") for what in ("training", "ranking the test split"))]
+    assert all(step["seconds"] > 0 and step["error"] >= 0 and step["memory"] > 50e6 for step in found)
+    assert not list(tmp_path.rglob(".store"))

@@ -8,6 +8,9 @@ import torch
 from scipy.stats import kendalltau
 
 from evaluation.errors import InputError
+from kit import probe
+from kit.bench.learning import fitted as fitted_in_memory
+from kit.bench.learning import labelled
 from kit.graphs import read_graph
 from kit.models import neural
 from kit.models.encoding import encode
@@ -222,3 +225,19 @@ def test_nothing_is_executed(saved, capsys):
     with pytest.raises(InputError, match="not a saved Gru"):
         Gru.load(saved)
     assert "executed" not in capsys.readouterr().out
+
+
+def grown(small, large):
+    """Bytes that a process grows by when it ranks a graph of `large` configurations after one of `small`."""
+    neural.CHUNK = 300_000  # chunks of a few configurations, whose tensors are still large for an allocator
+    ranker = fitted_in_memory("sage", labelled(100))
+    ranker.scores(labelled(small, 256)[0])
+    graph = labelled(large, 256)[0]
+    before = probe.peak()
+    ranker.scores(graph)
+    return probe.peak() - before
+
+
+def test_memory_does_not_grow_with_the_number_of_chunks():
+    """400 chunks and more; results that were kept among what they free let a process grow by 100 MB here."""
+    assert probe.apart(grown, 200, 2_000) < 40_000_000
