@@ -56,7 +56,7 @@ def partition(k=16, share=5, least=20.0):
     best = unit / ours.bottleneck
     found = "no partition" if columns is None else f"bottleneck {columns[0] * best:.3f} times the kit's"
     return (f"partition and bound of {instance.name}, {len(instance):,} nodes, k = {k}",
-            f"{seconds:.1f} s, certified ratio {ours.lower_bound / ours.bottleneck:.4f}",
+            f"{seconds:.2f} s, certified ratio {ours.lower_bound / ours.bottleneck:.4f}",
             f"HiGHS alone on the exact program, {taken:.0f} s: {found}, bound {bound * best:.3f} of the kit's")
 
 
