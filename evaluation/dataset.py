@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from evaluation.collections import COLLECTIONS, SPLITS, find_root, graph_files, home
@@ -122,6 +122,22 @@ def _keep(folder, record):
             continue  # a read-only root is common (Kaggle's input folder); without a cache we recompute
 
 
+def _record(folder):
+    return _read(folder / FILE) or _read(_cache_file(folder))
+
+
+def _known(record, folder):
+    """What is on record; by default the folder's name, and measured."""
+    return Dataset(str(record.get("name") or folder.name), bool(record.get("simulated", False)),
+                   str(record.get("fingerprint", "")))
+
+
+def label(path):
+    """`Dataset.label` of the data set at `path`, by its record alone: no file is looked at, and nothing is kept."""
+    folder = home(data_files(path)[0])
+    return _known(_record(folder), folder).label
+
+
 def describe(path, *, name=None, simulated=None):
     """Name, kind and fingerprint of the data set at `path`.
 
@@ -146,13 +162,11 @@ def describe(path, *, name=None, simulated=None):
     """
     base, files = data_files(path)
     folder = home(base)
-    record = _read(folder / FILE) or _read(_cache_file(folder))
-    stamp = _stamp(base, files)
-    known = Dataset(name or str(record.get("name") or folder.name),
-                    bool(record.get("simulated", False)) if simulated is None else simulated,
-                    str(record.get("fingerprint", "")))
+    record, stamp = _record(folder), _stamp(base, files)
+    known = _known(record, folder)
+    known = Dataset(name or known.name, known.simulated if simulated is None else simulated, known.fingerprint)
     if record.get("stamp") != stamp or not known.fingerprint:
-        known = Dataset(known.name, known.simulated, fingerprint(base, files))
+        known = replace(known, fingerprint=fingerprint(base, files))
     kept = {**record, **asdict(known), "stamp": stamp}
     if kept != record:
         _keep(folder, kept)

@@ -105,9 +105,10 @@ def for_terminal(text):
     -------
     str
     """
-    return text.split("\n## How to read it\n")[0].rstrip() + "\n"
+    return text.split(f"\n{READING_HEAD}\n")[0].rstrip() + "\n"
 
 
+READING_HEAD = "## How to read it"
 READING = """\
 The score of an entry is that of the public half of the graphs. The interval holds 95 % of 2,000 bootstrap rounds over \
 graphs, drawn within each collection; it says how the score would vary with other graphs of the same kind. "Ahead of \
@@ -142,6 +143,6 @@ def render(boards, unscored, last_hash):
         reasons = [f"- {plain(name)}: {plain(why, 600)}" for name, why in sorted(unscored.items())]
         lines += ["## Not scored", "", *reasons, ""]
     if boards:
-        lines += ["## How to read it", "", READING, ""]
+        lines += [READING_HEAD, "", READING, ""]
     lines += _landmarks(boards)
     return "\n".join(lines).rstrip() + f"\n\nlast line of results.jsonl: `{last_hash}`\n"

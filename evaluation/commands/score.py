@@ -18,7 +18,7 @@ def run(args):
     """Print the scores."""
     import json
 
-    from evaluation.dataset import describe
+    from evaluation.dataset import label
     from evaluation.errors import InputError
     from evaluation.report import score_report
     from evaluation.scoring import score_submission
@@ -39,4 +39,4 @@ def run(args):
     if args.json:
         print(json.dumps(result, allow_nan=False))
     else:
-        print(score_report(result, describe(args.data).label if args.data else None))
+        print(score_report(result, label(args.data) if args.data else None))

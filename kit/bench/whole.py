@@ -9,13 +9,12 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
+from kit.bench.prediction import MODELS
 from kit.bench.store import VARIABLE, WORKERS, data_set
 
-MODELS = ("gbdt", "gru", "sage")
 MEMORY, THREADS, STEPS = "8GB", 2, 8
 LOOK = 0.5  # seconds between two looks at the memory
 
@@ -63,18 +62,16 @@ def command(*words):
         It failed; what it wrote stands in `stderr`.
     """
     start, used = time.perf_counter(), _used()
-    process = subprocess.Popen([sys.executable, "-m", "kit", *map(str, words)], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True, encoding="utf-8")
-    written = []
-    reader = threading.Thread(target=lambda: written.append(process.stderr.read()))
-    reader.start()
     peak = 0
-    while process.poll() is None:
-        peak = max(peak, held(members(process.pid)))
-        time.sleep(LOOK)
-    reader.join()
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, process.args, stderr=written[0])
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+        process = subprocess.Popen([sys.executable, "-m", "kit", *map(str, words)], stdout=subprocess.DEVNULL,
+                                   stderr=said)
+        while process.poll() is None:
+            peak = max(peak, held(members(process.pid)))
+            time.sleep(LOOK)
+        if process.returncode:
+            said.seek(0)
+            raise subprocess.CalledProcessError(process.returncode, process.args, stderr=said.read())
     return time.perf_counter() - start, _used() - used, peak
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from evaluation import statistics
-from evaluation.dataset import describe
+from evaluation.dataset import describe, label
 from evaluation.errors import InputError
 from evaluation.scoring import score_submission
 from evaluation.tracks import TRACKS, Options, read_submission
@@ -90,6 +90,14 @@ def test_tolerant_warnings_against_the_data(tiny, submission, perfect):
         "unknown_id: 2 IDs have no file in this split, the first in row 6 (tile:xla:new); leave them out, or give the "
         "--data and --split they belong to; they do not count"]
     assert len(read.problems.refusals(strict=True)) == 3
+
+
+def test_the_name_of_a_data_set_is_told_without_looking_at_its_files(tiny):
+    before = sorted(tiny.rglob("*"))
+    damaged = next(file for file in before if file.suffix == ".npz")
+    damaged.write_bytes(b"no archive")
+    assert label(tiny) == tiny.name
+    assert sorted(tiny.rglob("*")) == before
 
 
 def test_a_row_that_cannot_be_read_is_not_called_missing(tiny, submission):
